@@ -26,7 +26,10 @@ export async function readMigrations(dataSource: DataSource): Promise<ReadonlySe
 export const isOfDeadlines = (done: ReadonlySet<string>): boolean =>
   !done.has(ORDERS) && done.has(SUBJECTS);
 
-/** As {@link isOfDeadlines}, of where these connections lead; false also where somebody has locked the list of migrations. */
+/**
+ * True where these connections lead to a shop that has deadlines or close targets alone; false also where
+ * somebody has locked the list of migrations.
+ */
 export async function leadsToDeadlinesAlone(dataSource: DataSource): Promise<boolean> {
   try {
     return isOfDeadlines(await readMigrations(dataSource));
@@ -37,7 +40,7 @@ export async function leadsToDeadlinesAlone(dataSource: DataSource): Promise<boo
   }
 }
 
-/** As {@link isOfDeadlines}; false also where Postgres cannot be reached. */
+/** True for a configuration that leads to such a shop; false also where Postgres cannot be reached. */
 export async function hasDeadlinesAlone(config: Config): Promise<boolean> {
   const dataSource = createDataSource(config, 'lastcall doctor', 1);
   try {
