@@ -30,7 +30,8 @@ it.each([
   for await (const page of readLedger(provider, { since: new Date(), from: null, signal })) {
     // What has been looked at by a reference is kept to the end of its turn.
     await new Promise((resolve) => setImmediate(resolve));
-    collectGarbage();
+    // Once: collecting looks at all that the tests before have left in this process.
+    if (page.next === null) collectGarbage();
     left.push(kept());
     expect(page.payments).toEqual([]);
   }
