@@ -111,7 +111,7 @@ const ALARM_MUTATIONS = [
     'timeout-run.spec.ts',
     [
       'timeout-run.ts',
-      'if (!sweep.isDue(nowMs) && !(await sweep.isReleased()))',
+      'if (!sweep.isDue(nowMs) && !(await brake.isReleased()))',
       'if (!sweep.isDue(nowMs))',
     ],
   ),
@@ -177,19 +177,47 @@ const ALARM_MUTATIONS = [
     'jump-not-noticed',
     'A clock that somebody has set an hour ahead closes what is due by it',
     'brake.spec.ts',
-    ['brake.ts', 'if (leastMs - knownMs > JUMP_MS) {', 'if (leastMs - knownMs > Infinity) {'],
+    ['clock-jumps.ts', 'if (leastMs - knownMs > JUMP_MS) {', 'if (leastMs - knownMs > Infinity) {'],
   ),
   seeded(
     'one-brake-for-all',
     "A host's brake, for kinds of its own, stops the orders in the same schema",
     'brakes-apart.spec.ts',
-    ['brake.ts', 'AND kind = ANY (${kinds})`;', 'AND ${kinds}::text[] IS NOT NULL`;'],
+    ['brake-table.ts', 'AND kind = ANY (${kinds})`;', 'AND ${kinds}::text[] IS NOT NULL`;'],
   ),
   seeded(
     'confirmed-for-all',
     "Whoever has looked at a host's brake has the orders judged no more",
     'brakes-apart.spec.ts',
-    ['brake.ts', ' AND b.kind = ANY ($1))', ')'],
+    ['brake-table.ts', ' AND b.kind = ANY ($1))', ')'],
+  ),
+  seeded(
+    'over-and-still-stopped',
+    'Timeouts that a provider has stopped wait for an operator, also once it answers',
+    'brake-ends.spec.ts',
+    [
+      'brake.ts',
+      'if (cause === CLOCK_JUMPED || !this.options.isOver?.(cause)) return false;',
+      'return false;',
+    ],
+  ),
+  seeded(
+    'jumps-end-by-themselves',
+    'Timeouts that a jump of the clock has stopped go on once a provider answers',
+    'brake-ends.spec.ts',
+    ['brake.ts', 'if (cause === CLOCK_JUMPED || !this.options', 'if (!this.options'],
+  ),
+  seeded(
+    'over-at-once',
+    'What was seen before timeouts stopped lets them go on',
+    'brake-ends.spec.ts',
+    ['brake-table.ts', ' AND engaged_at <= now() - ${ON_FOR}', ''],
+  ),
+  seeded(
+    'over-is-confirmed',
+    'Timeouts that went on by themselves are stopped by nothing for a quarter of an hour',
+    'brake-ends.spec.ts',
+    ['brake-table.ts', 'AND released_by <> $3 AND b.kind', 'AND $3::text IS NOT NULL AND b.kind'],
   ),
   seeded(
     'sweep-waits-for-arming',
@@ -221,7 +249,7 @@ const ALARM_MUTATIONS = [
     'late-answer-is-a-jump',
     'What the clock said is taken for what it says as the answer is heard',
     'brake-batches.spec.ts',
-    ['brake.ts', 'Math.min(mostMs, Math.max(leastMs, knownMs))', 'leastMs'],
+    ['clock-jumps.ts', 'Math.min(mostMs, Math.max(leastMs, knownMs))', 'leastMs'],
   ),
   seeded(
     'rung-alarms-by-the-index-of-instants',

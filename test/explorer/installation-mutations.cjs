@@ -377,7 +377,7 @@ const INSTALLATION_MUTATIONS = [
     spec: 'libs/timeout/src/brakes-apart.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/brake.ts',
+        file: 'libs/timeout/src/brake-table.ts',
         find: "await tx.rows('LOCK TABLE timeout_brakes IN SHARE ROW EXCLUSIVE MODE');",
         replace: '',
       },

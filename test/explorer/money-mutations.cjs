@@ -1331,6 +1331,22 @@ const MONEY_MUTATIONS = [
     'return owner !== undefined && owner !== provider;',
     'return false;',
   ),
+  seeded(
+    'suspected-of-what-ended',
+    'A provider that answers again is suspected for what failed up to a minute ago',
+    `${ORDERS}providers/provider-suspicion.spec.ts`,
+    'providers/provider-suspicion.ts',
+    'mostFailed(all) && mostFailed(this.#newest())',
+    'mostFailed(all)',
+  ),
+  seeded(
+    'answers-are-not-heard',
+    'The brake of orders is never told that the provider answers again',
+    `${ORDERS}ops/timeout-brake.spec.ts`,
+    'timeout-options.ts',
+    'isOver: (cause) => cause === PROVIDER_FAILS && suspicion.isOver(),',
+    '',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

@@ -200,7 +200,7 @@ const SPEC_MUTATIONS = [
   seeded('brake-fails-open', 'A judgement that fails counts as passed', 'brake-batches.spec.ts', [
     'brake.ts',
     'await this.#engageIfMany(suspect);',
-    'this.#suspect = undefined;\n    this.#aheadMs = suspect.aheadMs;\n    await this.#engageIfMany(suspect);',
+    'this.#suspect = undefined;\n    this.jumps.accept();\n    await this.#engageIfMany(suspect);',
   ]),
   seeded(
     'brake-not-asked-by-batches',
@@ -220,7 +220,7 @@ const SPEC_MUTATIONS = [
     'brake-batches.spec.ts',
     [
       'brake.ts',
-      'if (!this.#knowsLast || this.#suspect) return true;',
+      'if (!this.jumps.knowsLast || this.#suspect) return true;',
       'if (this.#suspect) return true;',
     ],
   ),

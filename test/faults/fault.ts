@@ -164,6 +164,14 @@ export class Step {
     assert(right.length === 0, `not sabotaged (${what}): ${right.join(', ')}`);
   }
 
+  /** Processes that have heard nothing of the provider yet, as others would have forgotten within a minute. */
+  async renewWorkers(): Promise<void> {
+    for (const { name, roles } of USUAL_PROCESSES) {
+      if (roles === 'worker') await this.rig.process(name).stop();
+    }
+    await this.backToUsual();
+  }
+
   async now(): Promise<Date> {
     const [row] = await this.rig.rows<{ now: Date }>('SELECT clock_timestamp() AS now');
     return (row as { now: Date }).now;

@@ -1,8 +1,16 @@
 import { randomBytes } from 'node:crypto';
+import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
 import { payLate } from './late-payments';
+import { pause } from './load';
+import { areClosed } from './open-orders';
 import { beReadyToRefund, refundMeanwhile, refundsSince } from './refunding';
+
+const CROWD = 500;
+const BETWEEN_BURSTS_MS = 2_000;
+/** A minute, and what the next calls, tried later and later, take to show that it answers. */
+const ON_AT_MOST_MS = 180_000;
 
 /** What is answered by these does not say what has become of the call. */
 const TELLS_NOTHING = new Set(['timeoutRate', 'errorRate', 'rateLimitRate', 'malformedRate']);
@@ -146,7 +154,54 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
       return `refunds tried again with a key of their own, up to attempt ${tried}`;
     },
   },
+  {
+    area: 'Provider',
+    name: 'fails as bursts of 500 come due: timeouts stop, and go on by themselves once it answers',
+    run: stopAndGoOn,
+  },
 ];
+
+async function stopAndGoOn(step: Step): Promise<string> {
+  const { rig } = step;
+  await step.client.faults({ errorRate: 1, seed: 7 });
+  const ours: string[] = [];
+  // How many calls of theirs have failed only the workers know: the first bursts may close.
+  const stopped = await until(
+    'timeouts have stopped',
+    async () => {
+      const orders = await insertOrders(rig, { count: CROWD, closesInMs: -1 });
+      ours.push(...orders.map(({ id }) => id));
+      await pause(BETWEEN_BURSTS_MS);
+      return brakes(step, 'released_at IS NULL');
+    },
+    60_000,
+  );
+  assert(stopped.cause === 'provider_fails', `stopped by ${stopped.cause}`);
+  await step.client.healProvider();
+  const ended = await until(
+    'they go on by themselves',
+    () => brakes(step, `released_by = 'brake'`),
+    ON_AT_MOST_MS,
+  );
+  await until('all are closed', () => areClosed(step, ours), 60_000);
+  await step.heal();
+  return `stopped with ${stopped.due} of ${stopped.waiting} due; went on ${ended.onS.toFixed(0)} s later, and all closed`;
+}
+
+interface Stopped {
+  readonly cause: string;
+  readonly due: number;
+  readonly waiting: number;
+  readonly onS: number;
+}
+
+async function brakes({ rig }: Step, which: string): Promise<Stopped | undefined> {
+  const [row] = await rig.rows<Stopped>(
+    `SELECT cause, due, waiting, extract(epoch FROM coalesce(released_at, now()) - engaged_at)::float8 AS "onS"
+       FROM timeout_brakes WHERE ${which} ORDER BY engaged_at DESC LIMIT 1`,
+  );
+  return row;
+}
 
 async function countClosing({ rig }: Step): Promise<number> {
   const [row] = await rig.rows<{ n: number }>(

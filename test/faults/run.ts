@@ -91,6 +91,8 @@ async function runStep(on: Rig, fault: Fault, acknowledged: Acknowledged): Promi
     seen = await fault.run(step);
     const { wrong } = step.client.experience;
     lost = [...(await step.settle()), ...new Set(wrong), ...on.endedByThemselves];
+    // Bursts of the rows behind it would be judged by how it failed here.
+    if (fault.area === 'Provider') await step.renewWorkers();
     if (fault.isAboutMoney) seen = `${seen}; ${await moneyCompared(on, step.client)}`;
   } catch (error) {
     seen = error instanceof Error ? error.message : String(error);

@@ -3,7 +3,7 @@ import type { TimeoutCoreOptions } from '@app/timeout/module';
 import type { DataSource } from 'typeorm';
 import { longestApiTransactionMs } from './api-wait';
 import { BRAKED_KINDS, DEADLINE_KINDS } from './order/deadline-table';
-import { ProviderSuspicion } from './providers/provider-suspicion';
+import { PROVIDER_FAILS, ProviderSuspicion } from './providers/provider-suspicion';
 import { type OrdersSetUp, prefixOf, toldAs } from './set-up';
 
 const UNHEALTHY_SWEEP_MS = 1_000;
@@ -48,6 +48,7 @@ export async function timeoutOptions(
       kinds: BRAKED_KINDS,
       share: config.BLAST_RADIUS,
       suspicion: () => suspicion.read(),
+      isOver: (cause) => cause === PROVIDER_FAILS && suspicion.isOver(),
       onEngaged: (facts) => telemetry.alert('timeouts_stopped', { ...facts }),
     },
     parts: { ...made, driver, clock, telemetry },

@@ -1,4 +1,4 @@
-import { areBraked } from './brake';
+import { areBraked } from './brake-table';
 import type { Transaction } from './transaction';
 
 /**

@@ -1,5 +1,7 @@
 import type { DataSource, QueryRunner } from 'typeorm';
-import { Brake, type BrakeFacts, type BrakeOptions } from './brake';
+import { Brake, type BrakeOptions } from './brake';
+import type { BrakeFacts } from './brake-table';
+import { ClockJumps } from './clock-jumps';
 import { Drain } from './drain';
 import { drainDefaults } from './drain-options';
 import { DeadlineStore } from './testing/deadline-store';
@@ -43,8 +45,7 @@ describe('The brake, asked by every batch', () => {
     new Brake(
       dataSource,
       { kinds: [KIND], share: 0.2, ...options },
-      () => uptimeMs,
-      `machine-${++machines}`,
+      new ClockJumps(dataSource, () => uptimeMs, `machine-${++machines}`),
     );
   const drain = (handler: Effects, of: Brake, dataSource = store.dataSource): Drain =>
     new Drain(KIND, handler, drainParts(dataSource, KIND, { brake: of }), {
@@ -174,7 +175,11 @@ describe('The brake, asked by every batch', () => {
   it('knows of a jump while no process ran, before its first batch', async () => {
     const machine = 'machine-that-was-restarted';
     const made = (): Brake =>
-      new Brake(store.dataSource, { kinds: [KIND], share: 0.2 }, () => uptimeMs, machine);
+      new Brake(
+        store.dataSource,
+        { kinds: [KIND], share: 0.2 },
+        new ClockJumps(store.dataSource, () => uptimeMs, machine),
+      );
     await made().refresh();
     jump();
     await drain(new Effects(BATCH), made()).run('timer');

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { BrakeFacts } from './brake';
+import type { BrakeFacts } from './brake-table';
 import { queryRows } from './query-rows';
 
 /** Why deadlines stand still, and since when. */

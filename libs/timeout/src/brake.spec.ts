@@ -1,5 +1,7 @@
 import os from 'node:os';
-import { Brake, type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
+import { Brake, type BrakeOptions, CLOCK_JUMPED } from './brake';
+import type { BrakeFacts } from './brake-table';
+import { ClockJumps } from './clock-jumps';
 import { DeadlineStore } from './testing/deadline-store';
 
 const HOUR_MS = 3_600_000;
@@ -21,7 +23,11 @@ function brake(options: Partial<BrakeOptions> = {}): { brake: Brake; told: Brake
   const told: BrakeFacts[] = [];
   const all = { kinds: [KIND], share: 0.2, onEngaged: (facts: BrakeFacts) => told.push(facts) };
   const { dataSource } = store;
-  const made = new Brake(dataSource, { ...all, ...options }, () => uptimeMs, `machine-${machines}`);
+  const made = new Brake(
+    dataSource,
+    { ...all, ...options },
+    new ClockJumps(dataSource, () => uptimeMs, `machine-${machines}`),
+  );
   return { brake: made, told };
 }
 
@@ -205,7 +211,11 @@ describe('Brake', () => {
     const dba = store.dataSource.createQueryRunner();
     await store.impatiently(async (dataSource) => {
       const options = { kinds: [KIND], share: 0.2 };
-      const one = new Brake(dataSource, options, () => uptimeMs, `machine-${machines}`);
+      const one = new Brake(
+        dataSource,
+        options,
+        new ClockJumps(dataSource, () => uptimeMs, `machine-${machines}`),
+      );
       await one.refresh();
       const before = await remembered();
       await dba.startTransaction();

@@ -1,6 +1,7 @@
 import { until } from '../../../test/support/until';
 import { Brake, type BrakeOptions, CLOCK_JUMPED } from './brake';
 import { readStopped, releaseBrakes } from './brake-desk';
+import { ClockJumps } from './clock-jumps';
 import { Drain } from './drain';
 import { drainDefaults } from './drain-options';
 import { BrakesOfKinds1764140000000 } from './migrations/1764140000000-brakes-of-kinds';
@@ -31,8 +32,7 @@ describe('Two brakes of one schema, for kinds of their own', () => {
     new Brake(
       store.dataSource,
       { kinds: [kind], share: 0.2, suspicion },
-      () => uptimeMs,
-      `machine-${++machines}`,
+      new ClockJumps(store.dataSource, () => uptimeMs, `machine-${++machines}`),
     );
   const mailFails = (): string => 'mail_down';
   const drain = (of: Brake): Drain =>
@@ -102,8 +102,7 @@ describe('Two brakes of one schema, for kinds of their own', () => {
       new Brake(
         store.dataSource,
         { kinds: [MINE, OTHERS], share: 0.2, suspicion: mailFails },
-        () => uptimeMs,
-        `machine-${++machines}`,
+        new ClockJumps(store.dataSource, () => uptimeMs, `machine-${++machines}`),
       );
     const [first, second] = [both(), both()];
     await first.refresh();
@@ -117,8 +116,7 @@ describe('Two brakes of one schema, for kinds of their own', () => {
     const both = new Brake(
       store.dataSource,
       { kinds: [MINE, OTHERS], share: 0.2, suspicion: mailFails },
-      () => uptimeMs,
-      `machine-${++machines}`,
+      new ClockJumps(store.dataSource, () => uptimeMs, `machine-${++machines}`),
     );
     await store.rows('DELETE FROM deadlines WHERE kind = $1', [OTHERS]);
     const neighbour = store.dataSource.createQueryRunner();

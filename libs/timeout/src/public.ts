@@ -29,7 +29,7 @@ export type {
   TimeoutModuleOptions,
   TimeoutOptionsFactory,
 } from './host/timeout-options';
-export type { BrakeFacts } from './brake';
+export type { BrakeFacts } from './brake-table';
 export type { Stopped } from './brake-desk';
 export type { HostBrake } from './host/host-brake';
 export { ReservedKindError } from './host/kinds-of-orders';

@@ -101,11 +101,6 @@ export class Sweep {
     return nowMs - this.#lastRunAtMs >= everyMs - 500;
   }
 
-  /** True once an operator has released a brake that holds this process, for whom no alarm rings meanwhile. */
-  async isReleased(): Promise<boolean> {
-    return this.parts.brake.isOn && !(await this.parts.brake.isEngaged());
-  }
-
   /** Arms, in the background, where no sweep has for minutes; asked every second where none is due. */
   armIfDue(nowMs: number): void {
     if (this.#arming.isDue(nowMs)) void this.#arming.arm();

@@ -15,7 +15,7 @@ export interface TimeoutOptions {
   readonly horizonMs: number;
   readonly sweep: SweepOptions;
   readonly drain?: Partial<DrainOptions>;
-  /** When to stop and wait for an operator; never if absent. */
+  /** When to stop by themselves; never if absent. */
   readonly brake?: BrakeOptions;
   /**
    * How long others wait for their answers at present, in milliseconds: a drain that is late

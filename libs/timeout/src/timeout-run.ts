@@ -63,9 +63,9 @@ export class TimeoutRun {
   }
 
   async #sweepIfDue(): Promise<void> {
-    const { sweep } = this.timeouts;
+    const { sweep, brake } = this.timeouts;
     const nowMs = performance.now();
-    if (!sweep.isDue(nowMs) && !(await sweep.isReleased())) {
+    if (!sweep.isDue(nowMs) && !(await brake.isReleased())) {
       sweep.armIfDue(nowMs);
       if (this.#hasSwept && this.#heartbeat.isDue(nowMs)) await this.#beat();
       return;

@@ -62,7 +62,7 @@ const SINGLE: readonly Single[] = [
   },
   {
     name: 'timeouts_stopped',
-    help: '1 while timeouts have stopped by themselves and wait for an operator to confirm',
+    help: '1 while timeouts have stopped by themselves',
     read: ({ timeoutsStopped }) => timeoutsStopped,
   },
   {

@@ -40,7 +40,7 @@ export interface GaugesView extends ReconcileGauges {
     readonly webhooks: number;
     readonly deadlines: number;
   };
-  /** Timeouts stopped by themselves and wait for an operator to confirm. */
+  /** Timeouts have stopped by themselves. */
   readonly timeoutsStopped: boolean;
   /** What this process found when it last ran the invariants; empty when it has not. */
   readonly invariants: readonly InvariantReading[];

@@ -1,4 +1,6 @@
+import { insertOrders } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
+import { ProviderSuspicion } from '../providers/provider-suspicion';
 import { examineBrakes } from './doctor/examine-brake';
 import { OpsModule } from './ops.module';
 import { openBrakeOfDeadlines, TimeoutBrake } from './timeout-brake';
@@ -79,6 +81,24 @@ describe('TimeoutBrake', () => {
     } finally {
       await close();
     }
+  });
+
+  it('by a provider that failed ends once it answers, and what is due closes', async () => {
+    // Nobody has looked at anything in the last quarter of an hour.
+    await world.rows(`UPDATE timeout_brakes SET released_at = now() - interval '1 hour'`);
+    const suspicion = world.get(ProviderSuspicion);
+    const orders = await insertOrders(world, { count: 150, closesInMs: -1 });
+    const closed = async () =>
+      (await world.rows(`SELECT FROM orders WHERE status = 'closed'`)).length;
+    for (let i = 0; i < 20; i++) suspicion.note('timeout');
+    await world.timeouts.runSweep();
+    expect([await brake.read(), await closed()]).toMatchObject([{ cause: 'provider_fails' }, 0]);
+    for (let i = 0; i < 30; i++) suspicion.note('open');
+    await world.timeouts.runSweep();
+    expect([await brake.read(), await closed()]).toMatchObject([{ cause: 'provider_fails' }, 0]);
+    await world.rows(`UPDATE timeout_brakes SET engaged_at = now() - interval '1 minute'`);
+    await world.timeouts.runSweep();
+    expect([await brake.read(), await closed()]).toEqual([null, orders.length]);
   });
 
   it("is that of orders, beside a host's own: which is let go on by its kind, and told of", async () => {

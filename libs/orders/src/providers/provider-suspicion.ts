@@ -1,14 +1,22 @@
 /** A minute, in steps short enough to forget an outage soon after it has ended. */
 const STEP_MS = 5_000;
 const STEPS = 12;
-/** Of so many queries or more, so many failed: then its answers are not to be trusted en masse. */
-const FEWEST_QUERIES = 20;
+/** Of so many calls or more, so many failed: then its answers are not to be trusted en masse. */
+const FEWEST_CALLS = 20;
 const FAILED_SHARE = 0.5;
+
+/** Why deadlines stop, as alerts and operators read it. */
+export const PROVIDER_FAILS = 'provider_fails';
 
 /** Outcomes that say nothing of the payment (guarded.provider.ts). */
 const FAILED = new Set(['unknown', 'timeout', 'error', 'not_called', 'bug']);
 
-interface Step {
+interface Seen {
+  readonly calls: number;
+  readonly failed: number;
+}
+
+interface Step extends Seen {
   readonly startedMs: number;
   calls: number;
   failed: number;
@@ -16,7 +24,7 @@ interface Step {
 
 /**
  * Listens to what becomes of calls to the provider, and says whether most of them fail: then
- * timeouts that are about to close a lot at once stop (libs/timeout/src/brake.ts).
+ * timeouts that are about to close a lot at once stop (libs/timeout/src/brake.ts), and go on once it answers.
  */
 export class ProviderSuspicion {
   readonly #steps: Step[] = [];
@@ -36,16 +44,35 @@ export class ProviderSuspicion {
     if (FAILED.has(outcome)) step.failed += 1;
   }
 
-  /** Named when most of the last minute's queries failed. */
-  read(): 'provider_fails' | undefined {
+  /** Named when most of the last minute's calls failed, and most of the newest of them: what ended is no reason. */
+  read(): typeof PROVIDER_FAILS | undefined {
+    const all = this.#seen(Infinity);
+    const fails = all.calls >= FEWEST_CALLS && mostFailed(all) && mostFailed(this.#newest());
+    return fails ? PROVIDER_FAILS : undefined;
+  }
+
+  /** True once it answers again: somebody has asked in the last minute, and most of the newest calls say so. */
+  isOver(): boolean {
+    return !mostFailed(this.#newest());
+  }
+
+  #newest(): Seen {
+    return this.#seen(FEWEST_CALLS);
+  }
+
+  /** Of the last minute, from the newest step back, until there are so many calls. */
+  #seen(enough: number): Seen {
     const sinceMs = this.nowMs() - STEP_MS * STEPS;
     let calls = 0;
     let failed = 0;
-    for (const step of this.#steps) {
-      if (step.startedMs < sinceMs) continue;
+    for (const step of this.#steps.toReversed()) {
+      if (step.startedMs < sinceMs || calls >= enough) break;
       calls += step.calls;
       failed += step.failed;
     }
-    return calls >= FEWEST_QUERIES && failed >= calls * FAILED_SHARE ? 'provider_fails' : undefined;
+    return { calls, failed };
   }
 }
+
+/** Of none, too: nothing was answered. */
+const mostFailed = ({ calls, failed }: Seen): boolean => failed >= calls * FAILED_SHARE;

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
-import type { BrakeFacts, BrakeOptions } from '../brake';
+import type { BrakeOptions } from '../brake';
+import type { BrakeFacts } from '../brake-table';
 import { unattended } from '../unattended';
 
 /** A fifth, as of the order module. */

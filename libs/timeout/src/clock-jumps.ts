@@ -1,0 +1,88 @@
+import type { DataSource } from 'typeorm';
+import { isContention } from './database-errors';
+import { bootId, machineUptimeMs } from './machine';
+import { queryRows } from './query-rows';
+
+/** What a machine's clock would have to do to be a minute out by itself. */
+const JUMP_MS = 60_000;
+
+/**
+ * A jump is the database's clock having gone a minute further than this machine's uptime, which
+ * no clock setting moves and no process survives: what it was is remembered in Postgres, so that
+ * a restart forgets no jump and an hour's outage is none. What the database answered was so at
+ * some uptime between asking and hearing it: an answer that was long on its way is no jump, and
+ * none is made of the one after it.
+ */
+export class ClockJumps {
+  /** The database's clock less this machine's uptime, in ms, as last seen. */
+  #aheadMs: number | undefined;
+  /** What it was once the clock had jumped, until somebody has judged that. */
+  #jumpedToMs: number | undefined;
+  #knowsLast = false;
+
+  /**
+   * `uptimeMs`: what no setting of a clock moves, in ms; `machine`: its name of this run of its kernel, under which
+   * it is remembered, or undefined where it has none.
+   */
+  constructor(
+    private readonly dataSource: DataSource,
+    readonly uptimeMs: () => number = machineUptimeMs,
+    private readonly machine: string | undefined = bootId(),
+  ) {}
+
+  /** True once {@link recall} has resolved: before that a jump may be unseen. */
+  get knowsLast(): boolean {
+    return this.#knowsLast;
+  }
+
+  /** `databaseNow`: what the database's clock said, `askedMs`: {@link uptimeMs} before. True until {@link accept}. */
+  hasJumped(databaseNow: Date, askedMs: number): boolean {
+    const leastMs = databaseNow.getTime() - this.uptimeMs();
+    const mostMs = databaseNow.getTime() - askedMs;
+    const knownMs = this.#aheadMs ?? mostMs;
+    if (leastMs - knownMs > JUMP_MS) {
+      this.#jumpedToMs = mostMs;
+      return true;
+    }
+    // A late answer only refutes what cannot be.
+    this.#aheadMs = Math.min(mostMs, Math.max(leastMs, knownMs));
+    return false;
+  }
+
+  /** What it has jumped to is what is known from now on. */
+  accept(): void {
+    this.#aheadMs = this.#jumpedToMs ?? this.#aheadMs;
+    this.#jumpedToMs = undefined;
+  }
+
+  /** What this machine was last seen at, by this process or one before it. */
+  async recall(): Promise<void> {
+    const [row] = await queryRows<{ database_at: Date; uptime_ms: string }>(
+      this.dataSource,
+      'SELECT database_at, uptime_ms FROM machine_clocks WHERE machine = $1',
+      [this.machine ?? ''],
+    );
+    this.#knowsLast = true;
+    if (row) this.#aheadMs = row.database_at.getTime() - Number(row.uptime_ms);
+  }
+
+  /**
+   * Of several processes on a machine, the one that has seen most of its time is right. While somebody holds
+   * the row, or has locked the table, the next one to come by remembers: no sweep waits for a note.
+   */
+  async remember(): Promise<void> {
+    if (!this.machine || this.#aheadMs === undefined) return;
+    const uptimeMs = Math.round(this.uptimeMs());
+    const remembered = queryRows(
+      this.dataSource,
+      `INSERT INTO machine_clocks AS m (machine, database_at, uptime_ms) VALUES ($1, $2, $3)
+       ON CONFLICT (machine) DO UPDATE
+         SET database_at = excluded.database_at, uptime_ms = excluded.uptime_ms
+       WHERE excluded.uptime_ms > m.uptime_ms`,
+      [this.machine, new Date(uptimeMs + this.#aheadMs), uptimeMs],
+    );
+    await remembered.catch((error: unknown) => {
+      if (!isContention(error)) throw error;
+    });
+  }
+}
