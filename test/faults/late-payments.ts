@@ -1,18 +1,19 @@
 import { until } from '../support/until';
 import { assert, type Step } from './fault';
 
-/** Buyers pay orders that have been closed: the provider takes the money all the same. */
+/** Buyers pay orders that have been closed, some of these or of the newest: the provider takes the money all the same. */
 export async function payLate(
   step: Step,
   howMany: number,
-  which: 'newest' | 'oldest' = 'newest',
+  some?: readonly string[],
 ): Promise<string[]> {
   const paid: string[] = [];
-  const closed = await until('an order with a payment has closed', async () => {
-    const found = await closedPayments(step, howMany * 3, which);
-    return found.length > 0 ? found : undefined;
-  });
-  for (const id of closed) {
+  const newest = (): Promise<string[]> =>
+    until('an order with a payment has closed', async () => {
+      const found = await closedPayments(step, howMany * 3);
+      return found.length > 0 ? found : undefined;
+    });
+  for (const id of some ?? (await newest())) {
     if (paid.length === howMany) break;
     const answer = await step.client.sandbox(`POST /v1/payments/${id}/pay`, { afterClose: true });
     if (answer.status === 200) paid.push(id);
@@ -21,16 +22,12 @@ export async function payLate(
   return paid;
 }
 
-/** What the provider calls the payments that ended with their orders, of those closed last, or first. */
-export async function closedPayments(
-  { rig }: Step,
-  atMost: number,
-  which: 'newest' | 'oldest' = 'newest',
-): Promise<string[]> {
+/** What the provider calls the payments that ended with their orders, of those closed last. */
+export async function closedPayments({ rig }: Step, atMost: number): Promise<string[]> {
   const rows = await rig.rows<{ provider_payment_id: string }>(
     `SELECT p.provider_payment_id FROM payments p JOIN orders o ON o.id = p.order_id
       WHERE o.status = 'closed' AND p.status = 'closed' AND p.provider_payment_id IS NOT NULL
-      ORDER BY o.closed_at ${which === 'newest' ? 'DESC' : 'ASC'} LIMIT $1`,
+      ORDER BY o.closed_at DESC LIMIT $1`,
     [atMost],
   );
   return rows.map(({ provider_payment_id: id }) => id);
