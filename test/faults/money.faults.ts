@@ -51,6 +51,15 @@ const become = (step: Step, orders: readonly Paid[], wanted: string): Promise<un
     return statuses.every((status) => status === wanted);
   });
 
+async function areDisputed({ rig }: Step, orders: readonly Paid[]): Promise<boolean> {
+  const [row] = await rig.rows<{ n: number }>(
+    `SELECT count(DISTINCT order_id)::int AS n FROM money_movements
+      WHERE kind = 'disputed' AND order_id = ANY ($1::uuid[])`,
+    [orders.map(({ id }) => id)],
+  );
+  return row?.n === orders.length;
+}
+
 const sandbox = async (step: Step, call: string, body: object = {}): Promise<string> => {
   const answer = await step.client.sandbox(call, body);
   assert(answer.status < 300, `the sandbox answers ${call} with ${answer.status}`);
@@ -96,14 +105,16 @@ export const MONEY_FAULTS: readonly Fault[] = [
         disputes.set(theirs, await sandbox(step, `POST /v1/payments/${theirs}/dispute`));
       }
       await become(step, wholly, 'canceled refunded_at_provider');
-      // While the bank has not decided, goods stay.
+      // While the bank has not decided, goods stay. Nobody can know of a lost notice before the books are compared.
+      await eventually('all know of the disputes', () => areDisputed(step, open));
       for (const { id } of open) {
-        await eventually('its shipping is refused', async () => {
-          const { status, body } = await client.api(`POST /v1/orders/${id}/shipment`, {
-            scope: 'merchant',
-          });
-          return status === 409 && (body.why as unknown) === 'disputed';
+        const path = `POST /v1/orders/${id}/shipment`;
+        const { status, body } = await eventually('its shipping is answered', async () => {
+          const answer = await client.api(path, { scope: 'merchant' });
+          return answer.status === 503 ? undefined : answer;
         });
+        const why = body.why as unknown;
+        assert(status === 409 && why === 'disputed', `shipping is answered with ${status} ${why}`);
       }
       for (const { theirs } of failing) {
         const refund = await sandbox(step, `POST /v1/payments/${theirs}/refund`, { amount: 1 });
