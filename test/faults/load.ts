@@ -40,6 +40,8 @@ export function dice(seed: number): () => number {
 /** Customers, so many orders a second whatever the shop does, each with a fate of its own. */
 export class Load {
   readonly #lives = new Set<Promise<void>>();
+  /** Orders that a merchant ships once they are paid, however long that takes here. */
+  readonly toBeShipped = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #begun = 0;
   #placing = 0;
@@ -100,6 +102,7 @@ export class Load {
       this.client.experience.wrong.push('one key placed two orders');
     const leftMs = Date.parse(closesAt ?? '') - Date.parse(serverNow ?? '');
     const placedMs = performance.now();
+    if (fate === 'ship') this.toBeShipped.add(id as string);
     switch (fate) {
       case 'abandon':
       case 'twice':

@@ -29,8 +29,9 @@ export async function paidOrders(step: Step, howMany: number): Promise<Paid[]> {
         WHERE o.status = 'paid' AND o.paid_at < now() - interval '2 s' AND o.amount > 1
           AND NOT EXISTS (SELECT FROM money_movements m
                            WHERE m.order_id = o.id AND m.kind <> 'captured')
+          AND o.id <> ALL ($2::uuid[])
         ORDER BY o.id DESC LIMIT $1`,
-      [howMany],
+      [howMany, [...step.load.toBeShipped]],
     );
     const paid = rows.map((row) => ({ ...row, amount: Number(row.amount) }));
     return paid.length === howMany ? paid : undefined;
