@@ -1,4 +1,5 @@
 import { createDataSource, TimeoutBrake } from '@app/orders';
+import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
 import { allowed, slowness } from '../support/slowness';
@@ -132,6 +133,9 @@ const STRAIGHT = `
     AS 'SELECT pg_catalog.clock_timestamp()'`;
 /** A jump is committed before it is: nobody's transaction begins in between. */
 const AHEAD_MS = 500;
+/** As many as may be due at once after a jump before timeouts stop, and as many again. */
+const STILL_OPEN = 20;
+const OPEN_FOR_MS = 10_000;
 
 interface Brake {
   readonly cause: string;
@@ -172,6 +176,8 @@ async function jump(step: Step): Promise<string> {
   await pause(5_000);
   // Orders placed while the clock is wrong would wait for tomorrow: those in flight are the point.
   await step.load.startNoMore();
+  // Those of the load may all be due by the time a busy machine has come to the jump.
+  await insertOrders(rig, { count: STILL_OPEN, closesInMs: OPEN_FOR_MS + 4 * aheadMs });
   const engagedBrake = async (): Promise<Brake | undefined> =>
     (
       await rig.rows<Brake>(

@@ -139,6 +139,12 @@ export const MONEY_FAULTS: readonly Fault[] = [
       await become(step, [...partly, ...won, ...failing], 'paid');
       await decide(open, 'win');
       await step.heal(() => client.healProvider());
+      // What it tells late is believed as it comes: the books are compared for the last time behind all of that.
+      await step.load.stop();
+      await eventually('the provider has told all that it tells', async () => {
+        const { undeliveredWebhooks } = (await client.sandbox('GET /health')).body;
+        return Number(undeliveredWebhooks) === 0;
+      });
       const [notices, found] = [await lostNotices(step, paid), await settled()];
       assert(
         notices > 0 && found > 0,
