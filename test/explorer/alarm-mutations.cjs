@@ -197,7 +197,7 @@ const ALARM_MUTATIONS = [
     'brake-ends.spec.ts',
     [
       'brake.ts',
-      'if (cause === CLOCK_JUMPED || !this.options.isOver?.(cause)) return false;',
+      'if (cause === CLOCK_JUMPED || !this.options.isOver?.(cause, onForMs)) return false;',
       'return false;',
     ],
   ),

@@ -1,28 +1,39 @@
-import { Brake, type BrakeOptions, CLOCK_JUMPED } from './brake';
-import type { BrakeFacts } from './brake-table';
+import { Brake, type BrakeOptions } from './brake';
+import { type BrakeFacts, CLOCK_JUMPED } from './brake-table';
+import { ClockJumps } from './clock-jumps';
 import { DeadlineStore } from './testing/deadline-store';
 
 const KIND = 'payment';
 const DUE = 150;
+const HOUR_MS = 3_600_000;
 
 describe('Brake by a suspicion', () => {
   let store: DeadlineStore;
   let cause: string | undefined;
   let isOver: boolean;
   let told: BrakeFacts[];
+  let uptimeMs: number;
+  let machines = 0;
+  let jumps: ClockJumps;
   beforeAll(async () => (store = await DeadlineStore.open()));
   afterAll(() => store?.close());
   beforeEach(async () => {
     await store.empty();
     await store.add(KIND, Array<number>(DUE).fill(-1_000));
     [cause, isOver, told] = ['provider_fails', false, []];
+    uptimeMs = 10 * HOUR_MS;
+    jumps = new ClockJumps(store.dataSource, () => uptimeMs, `machine-${++machines}`);
   });
 
-  const brake = (options: Partial<BrakeOptions> = {}): Brake =>
-    new Brake(store.dataSource, {
-      ...{ kinds: [KIND], share: 0.2, suspicion: () => cause, isOver: () => isOver },
-      ...{ onEngaged: (facts) => told.push(facts), ...options },
-    });
+  const brake = (options: Partial<BrakeOptions> = {}, clock?: ClockJumps): Brake =>
+    new Brake(
+      store.dataSource,
+      {
+        ...{ kinds: [KIND], share: 0.2, suspicion: () => cause, isOver: () => isOver },
+        ...{ onEngaged: (facts) => told.push(facts), ...options },
+      },
+      clock,
+    );
   const since = (ago: string): Promise<unknown> =>
     store.rows(`UPDATE timeout_brakes SET engaged_at = now() - interval '${ago}'`);
   const rows = () =>
@@ -82,6 +93,35 @@ describe('Brake by a suspicion', () => {
     await next.refresh();
     expect(next.isOn).toBe(true);
     expect(told).toHaveLength(2);
+  });
+
+  it('is over by what was seen since it began', async () => {
+    const asked: number[] = [];
+    const one = brake({ isOver: (_, onForMs) => asked.push(onForMs) < 0 });
+    await one.refresh();
+    await since('90 seconds');
+    await one.isReleased();
+    expect(asked.map((ms) => Math.floor(ms / 10_000))).toEqual([0, 9]);
+  });
+
+  it('ends as well for one that only reads, which may be the only one that asks the provider', async () => {
+    await brake().refresh();
+    const reader = brake({ suspicion: () => undefined });
+    expect(await reader.stops()).toBe(true);
+    isOver = true;
+    await since('1 minute');
+    expect(await reader.stops()).toBe(false);
+  });
+
+  it('has each process forget what it suspected, whoever saw that it is over', async () => {
+    const one = brake({ onReleased: () => (cause = undefined) }, jumps);
+    await one.refresh();
+    await since('1 minute');
+    await brake({ suspicion: () => undefined, isOver: () => true }).refresh();
+    uptimeMs += 1_000;
+    await one.refresh();
+    expect([one.isOn, cause]).toEqual([false, undefined]);
+    expect(await rows()).toHaveLength(1);
   });
 
   it.each<[string, string, Partial<BrakeOptions>]>([

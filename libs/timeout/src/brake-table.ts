@@ -2,12 +2,20 @@ import type { DataSource } from 'typeorm';
 import { inTransaction } from './in-transaction';
 import { queryRows } from './query-rows';
 
+/** The cause that ends by nobody but an operator. */
+export const CLOCK_JUMPED = 'clock_jumped';
+
 /** Why the brake is on: so many of a kind's deadlines were due at once, and something was wrong. */
 export interface BrakeFacts {
   readonly cause: string;
   readonly kind: string;
   readonly due: number;
   readonly waiting: number;
+}
+
+/** As it is in the table. */
+export interface On extends BrakeFacts {
+  readonly onForMs: number;
 }
 
 /** SQL: it stops one of these kinds. What else is on in the schema is another one's, as a host's beside orders. */
@@ -66,6 +74,30 @@ export async function worstKind(
     if (enough === null || waiting < enough) return { kind, due, waiting };
   }
   return undefined;
+}
+
+/** Of what the row is kept, for those who are told. */
+export const factsOf = ({ cause, kind, due, waiting }: BrakeFacts): BrakeFacts => ({
+  cause,
+  kind,
+  due,
+  waiting,
+});
+
+/** What the database's clock says, and why these kinds stand still, where they do. */
+export async function readOn(
+  dataSource: DataSource,
+  kinds: readonly string[],
+): Promise<{ readonly now: Date; readonly on: On | null }> {
+  const [seen] = await queryRows<{ now: Date; on: On | null }>(
+    dataSource,
+    `SELECT clock_timestamp() AS now,
+            (SELECT json_build_object('cause', cause, 'kind', kind, 'due', due, 'waiting', waiting,
+                      'onForMs', extract(epoch FROM clock_timestamp() - engaged_at) * 1000)
+               FROM timeout_brakes WHERE ${isOn('$1')} ORDER BY engaged_at LIMIT 1) AS on`,
+    [kinds],
+  );
+  return seen as NonNullable<typeof seen>;
 }
 
 /** False where one of these kinds is on already, or tables of an older version have room for none. */

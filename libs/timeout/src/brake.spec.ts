@@ -1,6 +1,6 @@
 import os from 'node:os';
-import { Brake, type BrakeOptions, CLOCK_JUMPED } from './brake';
-import type { BrakeFacts } from './brake-table';
+import { Brake, type BrakeOptions } from './brake';
+import { type BrakeFacts, CLOCK_JUMPED } from './brake-table';
 import { ClockJumps } from './clock-jumps';
 import { DeadlineStore } from './testing/deadline-store';
 

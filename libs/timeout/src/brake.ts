@@ -1,5 +1,15 @@
 import type { DataSource } from 'typeorm';
-import { areBraked, type BrakeFacts, endOver, isOn, putOn, worstKind } from './brake-table';
+import {
+  areBraked,
+  type BrakeFacts,
+  CLOCK_JUMPED,
+  endOver,
+  factsOf,
+  type On,
+  putOn,
+  readOn,
+  worstKind,
+} from './brake-table';
 import { ClockJumps } from './clock-jumps';
 import { queryRows } from './query-rows';
 
@@ -11,10 +21,12 @@ export interface BrakeOptions {
   /** A reason of the application's own to be careful, such as a provider that fails; or none. */
   readonly suspicion?: (() => string | undefined) | undefined;
   /**
-   * True once what the application suspected, or another process of it, has been seen to be over: not only heard of
-   * no more. Without this, or after a jump of the clock, an operator has to release it.
+   * True once what the application suspected, or another process of it, has been seen to be over since the brake is
+   * on: not only heard of no more. Without this, or after a jump of the clock, an operator has to release it.
    */
-  readonly isOver?: ((cause: string) => boolean) | undefined;
+  readonly isOver?: ((cause: string, onForMs: number) => boolean) | undefined;
+  /** Told in each process that knew it to be on: what was suspected before is no reason any more. */
+  readonly onReleased?: (() => void) | undefined;
   /** Told once in each process that the brake is on: somebody has to look. */
   readonly onEngaged?: ((facts: BrakeFacts) => void) | undefined;
 }
@@ -24,8 +36,6 @@ const FEWEST_AFTER_JUMP = 10;
 const FEWEST = 100;
 /** While a suspicion of the application's lasts, what is due is counted at most so often. */
 const JUDGE_EVERY_MS = 250;
-
-export const CLOCK_JUMPED = 'clock_jumped';
 
 /** What has to be judged before anything of the kinds covered is handled. */
 interface Suspect {
@@ -91,7 +101,7 @@ export class Brake {
   /** What a batch has read of the brake: true while it is on, whoever has put it on. */
   isOnFor({ isBraked }: { readonly isBraked: boolean }): boolean {
     // Off: an operator has released it. On: the next sweep tells why, and somebody of it.
-    if (!isBraked) this.#engaged = undefined;
+    if (!isBraked) this.#release();
     return isBraked;
   }
 
@@ -123,7 +133,8 @@ export class Brake {
    */
   async refresh(): Promise<void> {
     if (this.options.share === null) return this.#leaveOff();
-    await this.#lookAgain();
+    const facts = await this.#look();
+    if (facts) this.#engage(facts);
     await this.jumps.remember();
   }
 
@@ -161,37 +172,29 @@ export class Brake {
    */
   async isReleased(): Promise<boolean> {
     if (!this.#engaged) return false;
-    await this.#endIfOver(this.#engaged);
-    return !(await this.isEngaged());
-  }
-
-  async #lookAgain(): Promise<void> {
-    let facts = await this.#look();
-    if (facts && (await this.#endIfOver(facts))) facts = await this.#look();
-    if (facts) this.#engage(facts);
-    else this.#engaged = undefined;
+    const { on } = await readOn(this.dataSource, this.kinds);
+    return !on || this.#endIfOver(on);
   }
 
   /** True where this has released it. */
-  async #endIfOver({ cause }: BrakeFacts): Promise<boolean> {
-    if (cause === CLOCK_JUMPED || !this.options.isOver?.(cause)) return false;
+  async #endIfOver({ cause, onForMs }: On): Promise<boolean> {
+    if (cause === CLOCK_JUMPED || !this.options.isOver?.(cause, onForMs)) return false;
     return endOver(this.dataSource, this.kinds, cause);
   }
 
-  /** Why it is on, once nothing is left to be judged; undefined while it is off. */
+  /** Why it is on, once nothing is left to be judged, or over; undefined while it is off. */
   async #look(): Promise<BrakeFacts | undefined> {
     for (;;) {
-      const askedMs = this.uptimeMs();
-      const [seen] = await queryRows<{ now: Date; facts: BrakeFacts | null }>(
-        this.dataSource,
-        `SELECT clock_timestamp() AS now,
-                (SELECT json_build_object('cause', cause, 'kind', kind, 'due', due, 'waiting', waiting)
-                   FROM timeout_brakes WHERE ${isOn('$1')} ORDER BY engaged_at LIMIT 1) AS facts`,
-        [this.kinds],
-      );
-      const { now, facts } = seen as NonNullable<typeof seen>;
-      if (!this.wantsToJudge(now, askedMs)) return facts ?? undefined;
-      await this.judge();
+      const [askedMs, timesEngaged] = [this.uptimeMs(), this.#timesEngaged];
+      const { now, on } = await readOn(this.dataSource, this.kinds);
+      if (timesEngaged !== this.#timesEngaged) continue;
+      // Before anything is judged: what was suspected until then is no reason.
+      if (!on) this.#release();
+      if (this.wantsToJudge(now, askedMs)) await this.judge();
+      else if (!on) return undefined;
+      else if (!(await this.#endIfOver(on))) return factsOf(on);
+      // It may be put on anew.
+      else this.#release();
     }
   }
 
@@ -211,19 +214,25 @@ export class Brake {
     const worst = await worstKind(this.dataSource, { kinds, share, fewest });
     if (!worst) return;
     const isPut = await putOn(this.dataSource, this.kinds, { cause, ...worst });
-    if (!isPut && !(await this.isEngaged())) {
+    const { on } = isPut ? { on: { cause, ...worst } } : await readOn(this.dataSource, this.kinds);
+    if (!on) {
       throw new Error(
         'Another brake of this schema is on, and its tables are of an older version, with room for one: ' +
           'run the migrations',
       );
     }
     this.#timesEngaged += 1;
-    this.#engage({ cause, ...worst });
+    this.#engage(factsOf(on));
   }
 
   #engage(facts: BrakeFacts): void {
     const isNews = !this.isOn;
     this.#engaged = facts;
     if (isNews) this.options.onEngaged?.(facts);
+  }
+
+  #release(): void {
+    if (this.isOn) this.options.onReleased?.();
+    this.#engaged = undefined;
   }
 }

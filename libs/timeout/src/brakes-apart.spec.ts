@@ -1,6 +1,7 @@
 import { until } from '../../../test/support/until';
-import { Brake, type BrakeOptions, CLOCK_JUMPED } from './brake';
+import { Brake, type BrakeOptions } from './brake';
 import { readStopped, releaseBrakes } from './brake-desk';
+import { CLOCK_JUMPED } from './brake-table';
 import { ClockJumps } from './clock-jumps';
 import { Drain } from './drain';
 import { drainDefaults } from './drain-options';

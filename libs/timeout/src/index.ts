@@ -9,8 +9,8 @@ export {
   type BackfillProgress,
   type BackfillResult,
 } from './backfill';
-export { type BrakeOptions, CLOCK_JUMPED } from './brake';
-export type { BrakeFacts } from './brake-table';
+export type { BrakeOptions } from './brake';
+export { type BrakeFacts, CLOCK_JUMPED } from './brake-table';
 export { readStopped, releaseBrakes, type Stopped } from './brake-desk';
 export { lifting } from './lift-limits';
 export { LOCKS_OUT } from './lock-holders';

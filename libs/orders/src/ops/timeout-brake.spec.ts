@@ -101,6 +101,24 @@ describe('TimeoutBrake', () => {
     expect([await brake.read(), await closed()]).toEqual([null, orders.length]);
   });
 
+  it('has ended where another worker has heard so: what failed before it stops nothing anew', async () => {
+    await world.rows(`UPDATE timeout_brakes SET released_at = now() - interval '1 hour'`);
+    const suspicion = world.get(ProviderSuspicion);
+    suspicion.forget();
+    await insertOrders(world, { count: 150, closesInMs: -1 });
+    const open = async () =>
+      (await world.rows(`SELECT FROM orders WHERE status <> 'closed'`)).length;
+    for (let i = 0; i < 20; i++) suspicion.note('timeout');
+    await world.timeouts.runSweep();
+    expect([await brake.read(), await open()]).toMatchObject([{ cause: 'provider_fails' }, 150]);
+    await world.rows(
+      `UPDATE timeout_brakes SET released_at = now(), released_by = 'brake', release_reason = 'it is over'
+        WHERE released_at IS NULL`,
+    );
+    await world.timeouts.runSweep();
+    expect([await brake.read(), await open(), suspicion.read()]).toEqual([null, 0, undefined]);
+  });
+
   it("is that of orders, beside a host's own: which is let go on by its kind, and told of", async () => {
     await world.rows('TRUNCATE operator_actions');
     await world.rows(

@@ -52,16 +52,50 @@ describe('ProviderSuspicion', () => {
     expect(suspicion.read()).toBeUndefined();
   });
 
-  it('is over once the provider was heard to answer, and not because nobody asks', () => {
+  it('is over once the provider was heard to answer since, however long ago, and not because nobody asks', () => {
     forSeconds(30, 'error');
-    expect(suspicion.isOver()).toBe(false);
     nowMs += 60_000;
-    expect([suspicion.read(), suspicion.isOver()]).toEqual([undefined, false]);
+    expect([suspicion.read(), suspicion.isOver(90_000)]).toEqual([undefined, false]);
     calls(1, 'error');
-    expect(suspicion.isOver()).toBe(false);
     calls(2, 'open');
-    expect(suspicion.isOver()).toBe(true);
-    nowMs += 65_000;
-    expect(suspicion.isOver()).toBe(false);
+    expect(suspicion.isOver(90_000)).toBe(false);
+    calls(1, 'open');
+    expect(suspicion.isOver(90_000)).toBe(true);
+    nowMs += 3_600_000;
+    expect([suspicion.isOver(3_700_000), suspicion.isOver(3_500_000)]).toEqual([true, false]);
+  });
+
+  it('is over where all that failed was answered as timeouts had just stopped, and nothing is asked since', () => {
+    calls(30, 'timeout');
+    calls(30, 'not_called');
+    const stoppedMs = nowMs;
+    nowMs += 1_000;
+    calls(30, 'open');
+    // What failed is as much of the minute as what was answered.
+    nowMs = stoppedMs + 59_000;
+    expect([suspicion.read(), suspicion.isOver(59_000)]).toEqual(['provider_fails', false]);
+    nowMs = stoppedMs + 61_000;
+    expect([suspicion.read(), suspicion.isOver(61_000)]).toEqual([undefined, true]);
+  });
+
+  it('is over though one order fails from then on, and is not where twenty calls in a row do', () => {
+    forSeconds(30, 'error');
+    calls(5, 'open');
+    nowMs += 61_000;
+    calls(19, 'bug');
+    expect(suspicion.isOver(61_000)).toBe(true);
+    calls(1, 'bug');
+    nowMs += 66_000;
+    expect(suspicion.isOver(200_000)).toBe(false);
+  });
+
+  it('goes by what comes after it was forgotten', () => {
+    calls(20, 'error');
+    expect(suspicion.read()).toBe('provider_fails');
+    suspicion.forget();
+    calls(19, 'error');
+    expect(suspicion.read()).toBeUndefined();
+    calls(1, 'error');
+    expect(suspicion.read()).toBe('provider_fails');
   });
 });

@@ -4,6 +4,9 @@ const STEPS = 12;
 /** Of so many calls or more, so many failed: then its answers are not to be trusted en masse. */
 const FEWEST_CALLS = 20;
 const FAILED_SHARE = 0.5;
+/** Most of so many calls, one after the other, tell that it answers; and so many that fail in a row, that it does no more. */
+const TELLING_CALLS = 5;
+const TELLING_FAILURES = 20;
 
 /** Why deadlines stop, as alerts and operators read it. */
 export const PROVIDER_FAILS = 'provider_fails';
@@ -28,6 +31,11 @@ interface Step extends Seen {
  */
 export class ProviderSuspicion {
   readonly #steps: Step[] = [];
+  /** Of the newest calls, whether each failed. */
+  #newest: boolean[] = [];
+  #failedInARow = 0;
+  /** When it was last heard to answer, for as long as nothing says otherwise. */
+  #answeredMs = -Infinity;
 
   constructor(private readonly nowMs: () => number = () => performance.now()) {}
 
@@ -40,24 +48,39 @@ export class ProviderSuspicion {
       this.#steps.push(step);
       if (this.#steps.length > STEPS) this.#steps.shift();
     }
+    const hasFailed = FAILED.has(outcome);
     step.calls += 1;
-    if (FAILED.has(outcome)) step.failed += 1;
+    if (hasFailed) step.failed += 1;
+    this.#hear(hasFailed, nowMs);
   }
 
   /** Named when most of the last minute's calls failed, and most of the newest of them: what ended is no reason. */
   read(): typeof PROVIDER_FAILS | undefined {
     const all = this.#seen(Infinity);
-    const fails = all.calls >= FEWEST_CALLS && mostFailed(all) && mostFailed(this.#newest());
+    const fails =
+      all.calls >= FEWEST_CALLS && mostFailed(all) && mostFailed(this.#seen(FEWEST_CALLS));
     return fails ? PROVIDER_FAILS : undefined;
   }
 
-  /** True once it answers again: somebody has asked in the last minute, and most of the newest calls say so. */
-  isOver(): boolean {
-    return !mostFailed(this.#newest());
+  /**
+   * True once it was heard to answer in the last so many ms, and is not suspected. However long ago that was: whose calls
+   * failed have been asked about again by then, and there may be nothing more to ask.
+   */
+  isOver(withinMs: number): boolean {
+    return this.#answeredMs >= this.nowMs() - withinMs && this.read() === undefined;
   }
 
-  #newest(): Seen {
-    return this.#seen(FEWEST_CALLS);
+  /** Nobody is suspected for what has failed by now. */
+  forget(): void {
+    this.#steps.length = 0;
+  }
+
+  #hear(hasFailed: boolean, nowMs: number): void {
+    this.#newest = [...this.#newest, hasFailed].slice(-TELLING_CALLS);
+    this.#failedInARow = hasFailed ? this.#failedInARow + 1 : 0;
+    const failed = this.#newest.filter(Boolean).length;
+    if (!mostFailed({ calls: this.#newest.length, failed })) this.#answeredMs = nowMs;
+    else if (this.#failedInARow >= TELLING_FAILURES) this.#answeredMs = -Infinity;
   }
 
   /** Of the last minute, from the newest step back, until there are so many calls. */
@@ -74,5 +97,4 @@ export class ProviderSuspicion {
   }
 }
 
-/** Of none, too: nothing was answered. */
 const mostFailed = ({ calls, failed }: Seen): boolean => failed >= calls * FAILED_SHARE;
