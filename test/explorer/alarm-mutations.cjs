@@ -208,6 +208,12 @@ const ALARM_MUTATIONS = [
     ['brake.ts', 'if (cause === CLOCK_JUMPED || !this.options', 'if (!this.options'],
   ),
   seeded(
+    'jump-behind-a-suspicion',
+    'A clock that jumps while timeouts have stopped for a provider is forgotten as that answers',
+    'brake-ends.spec.ts',
+    ['brake-table.ts', 'if (cause === CLOCK_JUMPED) await giveUpPlace(tx, kinds);', ''],
+  ),
+  seeded(
     'over-at-once',
     'What was seen before timeouts stopped lets them go on',
     'brake-ends.spec.ts',

@@ -124,6 +124,24 @@ describe('Brake by a suspicion', () => {
     expect(await rows()).toHaveLength(1);
   });
 
+  it('waits for an operator where the clock jumps meanwhile, who is shown that', async () => {
+    const one = brake({}, jumps);
+    await one.refresh();
+    uptimeMs -= HOUR_MS;
+    await one.refresh();
+    [cause, isOver] = [undefined, true];
+    await since('1 minute');
+    await one.refresh();
+    expect([one.isOn, await one.isReleased()]).toEqual([true, false]);
+    expect(told.map((facts) => facts.cause)).toEqual(['provider_fails', CLOCK_JUMPED]);
+    expect(await rows()).toEqual(
+      expect.arrayContaining([
+        { cause: 'provider_fails', by: 'brake', reason: 'another takes its place: clock_jumped' },
+        { cause: CLOCK_JUMPED, by: null, reason: null },
+      ]),
+    );
+  });
+
   it.each<[string, string, Partial<BrakeOptions>]>([
     ['after a jump of the clock', CLOCK_JUMPED, {}],
     ['of which nobody knows when it is over', 'mail_down', { isOver: undefined }],

@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { inTransaction } from './in-transaction';
 import { queryRows } from './query-rows';
+import type { Transaction } from './transaction';
 
 /** The cause that ends by nobody but an operator. */
 export const CLOCK_JUMPED = 'clock_jumped';
@@ -100,7 +101,10 @@ export async function readOn(
   return seen as NonNullable<typeof seen>;
 }
 
-/** False where one of these kinds is on already, or tables of an older version have room for none. */
+/**
+ * False where one of these kinds is on already, or tables of an older version have room for none. A jump of the clock
+ * takes the place of what may end by itself.
+ */
 export async function putOn(
   dataSource: DataSource,
   kinds: readonly string[],
@@ -109,6 +113,7 @@ export async function putOn(
   const put = await inTransaction(dataSource, async (tx) => {
     // In turns: two workers that judge at once, by two kinds, would put on one each, and a person release one.
     await tx.rows('LOCK TABLE timeout_brakes IN SHARE ROW EXCLUSIVE MODE');
+    if (cause === CLOCK_JUMPED) await giveUpPlace(tx, kinds);
     return tx.rows(
       `INSERT INTO timeout_brakes (cause, kind, due, waiting)
        SELECT $1, $2, $3, $4 WHERE NOT ${areBraked('$5')} ON CONFLICT DO NOTHING RETURNING 1`,
@@ -116,6 +121,16 @@ export async function putOn(
     );
   });
   return put.length > 0;
+}
+
+/** What is on for another cause might end by itself, and nobody would have looked at the clock. */
+async function giveUpPlace(tx: Transaction, kinds: readonly string[]): Promise<void> {
+  await tx.rows(
+    `UPDATE timeout_brakes
+        SET released_at = now(), released_by = $3, release_reason = 'another takes its place: ' || $2
+      WHERE ${isOn('$1')} AND cause <> $2`,
+    [kinds, CLOCK_JUMPED, BY_ITSELF],
+  );
 }
 
 /** Releases what is on for this cause, which is over. True where there was one, and on for a minute. */

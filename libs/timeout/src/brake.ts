@@ -27,7 +27,7 @@ export interface BrakeOptions {
   readonly isOver?: ((cause: string, onForMs: number) => boolean) | undefined;
   /** Told in each process that knew it to be on: what was suspected before is no reason any more. */
   readonly onReleased?: (() => void) | undefined;
-  /** Told once in each process that the brake is on: somebody has to look. */
+  /** Told once in each process that the brake is on, and why: somebody has to look. */
   readonly onEngaged?: ((facts: BrakeFacts) => void) | undefined;
 }
 
@@ -226,7 +226,7 @@ export class Brake {
   }
 
   #engage(facts: BrakeFacts): void {
-    const isNews = !this.isOn;
+    const isNews = this.#engaged?.cause !== facts.cause;
     this.#engaged = facts;
     if (isNews) this.options.onEngaged?.(facts);
   }
