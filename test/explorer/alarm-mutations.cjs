@@ -214,6 +214,16 @@ const ALARM_MUTATIONS = [
     ['brake-table.ts', 'if (cause === CLOCK_JUMPED) await giveUpPlace(tx, kinds);', ''],
   ),
   seeded(
+    'judged-by-what-is-over',
+    'A suspicion that ended while Postgres was away stops timeouts as that is back',
+    'brake-ends.spec.ts',
+    [
+      'brake.ts',
+      'return cause === CLOCK_JUMPED || this.options.suspicion?.() === cause;',
+      'return cause !== undefined;',
+    ],
+  ),
+  seeded(
     'over-at-once',
     'What was seen before timeouts stopped lets them go on',
     'brake-ends.spec.ts',

@@ -124,6 +124,20 @@ describe('Brake by a suspicion', () => {
     expect(await rows()).toHaveLength(1);
   });
 
+  it('is judged by what is suspected then, where it could not be judged before', async () => {
+    const one = brake();
+    await one.judge();
+    expect(one.wantsToJudge(new Date(), one.uptimeMs())).toBe(true);
+    const away = jest.spyOn(store.dataSource, 'createQueryRunner').mockImplementation(() => {
+      throw new Error('away');
+    });
+    await expect(one.judge()).rejects.toThrow('away');
+    away.mockRestore();
+    cause = undefined;
+    await one.refresh();
+    expect([one.isOn, told]).toEqual([false, []]);
+  });
+
   it('waits for an operator where the clock jumps meanwhile, who is shown that', async () => {
     const one = brake({}, jumps);
     await one.refresh();

@@ -202,11 +202,16 @@ export class Brake {
     if (!this.jumps.knowsLast) await this.jumps.recall();
     const suspect = this.#suspect;
     if (!suspect) return;
-    await this.#engageIfMany(suspect);
+    if (this.#isStillSuspect(suspect)) await this.#engageIfMany(suspect);
     // Only now: what could not be judged is still suspect.
     this.#suspect = undefined;
     this.jumps.accept();
     this.#judgedMs = this.uptimeMs();
+  }
+
+  /** What the application suspected may have ended while Postgres was away. */
+  #isStillSuspect({ cause }: Suspect): boolean {
+    return cause === CLOCK_JUMPED || this.options.suspicion?.() === cause;
   }
 
   async #engageIfMany({ cause, fewest }: Suspect): Promise<void> {
