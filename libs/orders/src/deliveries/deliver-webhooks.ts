@@ -13,6 +13,8 @@ import { type Attempt, postWebhook } from './post-webhook';
 const LONGEST_PAUSE_MS = 60_000;
 /** An endpoint that has taken nothing for so long is switched off. */
 const OFF_AFTER = '3 days';
+/** And was asked so often meanwhile: a clock may be days ahead, and no worker have run. The only event waiting is sent oftener. */
+const OFF_AFTER_FAILURES = 10;
 const GONE = 410;
 
 export interface Claimed extends DeliveredEvent {
@@ -206,6 +208,7 @@ const NOTE_ENDPOINT = `
     FROM (SELECT id, CASE
             WHEN $3 THEN 'it answered 410 Gone'
             WHEN NOT $2 AND failing_since < now() - interval '${OFF_AFTER}'
+                 AND failures + 1 >= ${OFF_AFTER_FAILURES}
               THEN 'it has taken nothing for ${OFF_AFTER}' END AS reason
             FROM webhook_endpoints WHERE id = $1) AS off
    WHERE e.id = off.id AND e.status = 'on'

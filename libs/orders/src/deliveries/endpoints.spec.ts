@@ -14,6 +14,13 @@ const switchedOff = (endpointId: string): unknown[] =>
     .map(({ args }) => args[1] as { endpointId: string })
     .filter((facts) => facts.endpointId === endpointId);
 
+const failingForDays = (failures: number): Promise<unknown> =>
+  bench.world.rows(
+    `UPDATE webhook_endpoints
+        SET failing_since = now() - interval '73 hours', failures = $1, paused_until = NULL`,
+    [failures],
+  );
+
 it('switches off an endpoint that has failed for three days, once, and keeps what waits', async () => {
   // More than one worker takes at once: each of the two hears of failures.
   await closedOrders(20);
@@ -21,9 +28,7 @@ it('switches off an endpoint that has failed for three days, once, and keeps wha
   bench.listener.answer = (_, response) => void waiting.push(response);
   const delivering = deliverByBoth();
   await until('both have some in hand', () => waiting.length === 20);
-  await bench.world.rows(
-    `UPDATE webhook_endpoints SET failing_since = now() - interval '73 hours'`,
-  );
+  await failingForDays(10);
   for (const response of waiting) response.writeHead(500).end();
   expect(await delivering).not.toContainEqual({ delivered: 0, failed: 0 });
   const { id } = bench.made.endpoint;
@@ -31,6 +36,16 @@ it('switches off an endpoint that has failed for three days, once, and keeps wha
   expect(await bench.endpoints.read(id)).toMatchObject({ status: 'off', reason });
   expect(switchedOff(id)).toEqual([{ endpointId: id, reason }]);
   expect(await statuses()).toEqual({ pending: 40 });
+});
+
+it('leaves one on that was asked a few times in three days, as where no worker ran meanwhile', async () => {
+  await closedOrders(1);
+  fails(500);
+  await deliver();
+  await failingForDays(8);
+  await waitIsOver();
+  expect(await deliver()).toMatchObject({ failed: 1 });
+  expect(await bench.endpoints.read(bench.made.endpoint.id)).toMatchObject({ status: 'on' });
 });
 
 it('switches off an endpoint that says it is gone, and sends what waits when it is back', async () => {
