@@ -5,6 +5,12 @@ const AT_ONCE = 16;
 /** Longer than an attempt and what follows it take: whoever has not reported by then is gone. */
 export const LEASE_MS = 6 * ATTEMPT_LIMIT_MS;
 
+/** An endpoint that fails is asked with one webhook, and again after so long at the most. */
+export const LONGEST_PAUSE_MS = 60_000;
+/** SQL, of an endpoint `e`. One that is put off for longer was so by a clock that was ahead, and has been set back. */
+export const IS_PAUSED = `coalesce(
+         e.paused_until > now() AND e.paused_until <= now() + ${LONGEST_PAUSE_MS} * interval '1 millisecond', false)`;
+
 /** Earlier ones of the same order, due or not, come first. */
 const IS_FIRST = `NOT EXISTS (
          SELECT FROM webhook_deliveries ahead
@@ -21,7 +27,7 @@ const claiming = (which: string): string => `
   WITH due AS MATERIALIZED (
     SELECT d.ctid AS place, d.id FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
      WHERE d.endpoint_id = $1 AND e.status = 'on' AND d.status = 'pending'
-       AND (e.paused_until IS NULL OR e.paused_until <= now())
+       AND NOT ${IS_PAUSED}
        AND d.next_attempt_at <= now() AND ${IS_FIRST}
      ${which}
        FOR UPDATE OF d SKIP LOCKED

@@ -5,12 +5,10 @@ import { SETTINGS, type Settings } from '../config';
 import { CLOSERS } from '../data-source';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { backoffMs } from './attempt-backoff';
-import { CLAIM, LEASE_MS, PASS_ON, PROBE } from './claim-deliveries';
+import { CLAIM, IS_PAUSED, LEASE_MS, LONGEST_PAUSE_MS, PASS_ON, PROBE } from './claim-deliveries';
 import { bodyOf, type DeliveredEvent } from './message';
 import { type Attempt, postWebhook } from './post-webhook';
 
-/** An endpoint that fails is asked with one webhook, and again after so long at the most. */
-const LONGEST_PAUSE_MS = 60_000;
 /** An endpoint that has taken nothing for so long is switched off. */
 const OFF_AFTER = '3 days';
 /** And was asked so often meanwhile: a clock may be days ahead, and no worker have run. The only event waiting is sent oftener. */
@@ -96,7 +94,7 @@ export class DeliverWebhooks {
     const rows = await queryRows<{ id: string }>(
       this.dataSource,
       `SELECT id FROM webhook_endpoints e
-        WHERE status = 'on' AND (paused_until IS NULL OR paused_until <= now())
+        WHERE status = 'on' AND NOT ${IS_PAUSED}
           AND EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = e.id
                          AND d.status = 'pending' AND d.next_attempt_at <= now())`,
     );

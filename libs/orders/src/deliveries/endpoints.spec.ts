@@ -48,6 +48,16 @@ it('leaves one on that was asked a few times in three days, as where no worker r
   expect(await bench.endpoints.read(bench.made.endpoint.id)).toMatchObject({ status: 'on' });
 });
 
+it('asks one again that was put off while the clock was days ahead', async () => {
+  await closedOrders(1);
+  const pausedFor = (time: string) =>
+    bench.world.rows(`UPDATE webhook_endpoints SET paused_until = now() + interval '${time}'`);
+  await pausedFor('50 seconds');
+  expect(await deliver()).toEqual({ delivered: 0, failed: 0 });
+  await pausedFor('2 days');
+  expect(await deliver()).toEqual({ delivered: 2, failed: 0 });
+});
+
 it('switches off an endpoint that says it is gone, and sends what waits when it is back', async () => {
   await closedOrders(1);
   fails(410);
