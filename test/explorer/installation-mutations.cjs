@@ -384,6 +384,18 @@ const INSTALLATION_MUTATIONS = [
     ],
   },
   {
+    name: 'silent-work-of-the-host',
+    what: "A close target that never answers has its order's attempt, and a place of its lane, for good",
+    spec: 'libs/timeout/src/host/host-transactions.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/host/host-transactions.ts',
+        find: "await unlessItStandsStill(tx, 'The work of the host', () =>\n      work(hostTx(tx, hookFailed)),\n    );",
+        replace: 'await work(hostTx(tx, hookFailed));',
+      },
+    ],
+  },
+  {
     name: 'failed-sweep-waits-for-hours',
     what: 'After a sweep that failed a worker sweeps, and says that it lives, as late as if it had not',
     spec: 'libs/timeout/src/timeout-run.spec.ts',

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { inTransaction } from '../in-transaction';
+import { unlessItStandsStill } from '../stood-still';
 import { findPlace, type HostPostgres } from './connections';
 import type { Tx } from './deadline-handler.decorator';
 import { hostTx } from './host-handler';
@@ -31,7 +32,10 @@ export interface HostTransactionOptions {
   readonly lockLimit?: string | undefined;
 }
 
-/** With the host's search path for `work`. A failure that `work` went on from rejects, and undoes all. */
+/**
+ * With the host's search path for `work`. A failure that `work` went on from rejects, and undoes all. Work that never
+ * answers is given up once Postgres has ended its transaction: whoever waits for it would do so for good.
+ */
 export function inHostTransaction<T>(
   dataSource: DataSource,
   hostPath: string,
@@ -40,7 +44,9 @@ export function inHostTransaction<T>(
 ): Promise<T> {
   return inTransaction(dataSource, async (tx) => {
     const before = await enterHost(tx, hostPath, lockLimit);
-    const result = await work(hostTx(tx, hookFailed));
+    const result = await unlessItStandsStill(tx, 'The work of the host', () =>
+      work(hostTx(tx, hookFailed)),
+    );
     // Also hears of such a failure: the COMMIT would undo all, and say nothing of it.
     await leaveHost(tx, before);
     return result;
