@@ -237,7 +237,10 @@ export class Brake {
   }
 
   #release(): void {
-    if (this.isOn) this.options.onReleased?.();
+    if (!this.#engaged) return;
     this.#engaged = undefined;
+    // Whatever is suspected from now on is judged at once.
+    this.#judgedMs = -Infinity;
+    this.options.onReleased?.();
   }
 }
