@@ -82,9 +82,22 @@ async function move(
     if ((await namesIn(runner, `${OLD_SCHEMA}.${listedIn}`)).size === 0) {
       await runner.query(`DROP TABLE ${OLD_SCHEMA}.${listedIn}`);
     }
-    if (objects.length > 0) await takeBack(runner);
+    if (objects.length === 0) return;
+    await letIn(runner, to);
+    await takeBack(runner);
   };
 }
+
+/** Rights to a table are of no use in a schema that is closed: processes that run would not find it until the end. */
+async function letIn(runner: QueryRunner, to: string): Promise<void> {
+  const grants = (await runner.query(LETTING_IN, [to])) as { sql: string }[];
+  for (const { sql } of grants) await runner.query(sql);
+}
+
+const LETTING_IN = `
+  SELECT DISTINCT format('GRANT USAGE ON SCHEMA %s TO %s', $1::text, coalesce(quote_ident(r.rolname), 'PUBLIC')) AS sql
+    FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+   WHERE c.relnamespace = $1::text::regnamespace AND a.grantee <> c.relowner`;
 
 /**
  * The role migration of before gave the application's role all tables of the schema, whoever's they were, and all to
