@@ -24,6 +24,12 @@ import { startWebhookListener, type WebhookListener } from '../support/webhook-l
 
 /** So many more transactions has the old cluster made: the history is ahead of the new one. */
 const TRANSACTIONS = 20_000;
+const BURN = `
+  DO $$ BEGIN FOR i IN 1..${TRANSACTIONS} LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$`;
+/** Others have seen what was written after the dump. */
+const NUMBER_ON = `
+  SELECT setval(pg_get_serial_sequence('lastcall.order_events', 'id'), max(id) + 1000000)
+    FROM lastcall.order_events`;
 const OPERATOR = ['--actor', 'olga', '--reason', 'restored from the dump of tonight'];
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
@@ -40,12 +46,10 @@ beforeAll(async () => {
   chmodSync(folder, 0o711);
   listener = await startWebhookListener();
   sandbox = await startSandbox({
-    ...{
-      port: 0,
-      dataFolder: null,
-      webhookUrl: 'http://127.0.0.1:9/',
-      webhookSecret: WEBHOOK_SECRET,
-    },
+    port: 0,
+    dataFolder: null,
+    webhookUrl: 'http://127.0.0.1:9/',
+    webhookSecret: WEBHOOK_SECRET,
   });
 });
 afterAll(async () => {
@@ -59,14 +63,16 @@ afterAll(async () => {
 
 it('goes on in another cluster, after the one command that doctor names', async () => {
   const old = await createDatabase('old');
-  await burnTransactions(old);
+  await asItsOwner(old, BURN);
   let shop = await open(old);
   const { paid, waiting, open: unpaid } = await trade(shop);
-  await close();
+  await app?.close();
+  app = undefined;
 
   run(programs().pgDump, ['--format=custom', `--file=${dump}`, old.url]);
   const restored = await createDatabase('new');
   run(programs().pgRestore, ['--exit-on-error', `--dbname=${restored.url}`, dump]);
+  await asItsOwner(restored, NUMBER_ON);
 
   shop = await open(restored);
   expect(await relayCheck()).toMatchObject({
@@ -77,6 +83,8 @@ it('goes on in another cluster, after the one command that doctor names', async 
   const fresh = await shop.place();
   await running().app.get(RelayEvents).runOnce();
   expect((await streamed()).has(fresh.id)).toBe(false);
+  const [newest] = await running().rows<{ id: string }>('SELECT max(id) AS id FROM order_events');
+  expect(Number(newest?.id)).toBeGreaterThan(1_000_000);
 
   const rewound = await lastcallJson(running().config, ['events', 'rewind', ...OPERATOR]);
   expect(rewound).toMatchObject({ code: 0, result: { wasStuck: true } });
@@ -135,12 +143,9 @@ async function createDatabase(name: string): Promise<TestDatabase> {
   return createTestDatabase({ databaseUrl: cluster.url });
 }
 
-async function burnTransactions({ url }: TestDatabase): Promise<void> {
+async function asItsOwner({ url }: TestDatabase, sql: string): Promise<void> {
   const owner = asOwner(url);
-  await owner.rows(`
-    DO $$ BEGIN
-      FOR i IN 1..${TRANSACTIONS} LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP;
-    END $$`);
+  await owner.rows(sql);
   await owner.close();
 }
 
@@ -156,11 +161,6 @@ async function open(database: TestDatabase): Promise<Shop> {
 function running(): TestApp {
   if (!app) throw new Error('nothing runs');
   return app;
-}
-
-async function close(): Promise<void> {
-  await app?.close();
-  app = undefined;
 }
 
 interface Payment {
