@@ -720,8 +720,16 @@ const MONEY_MUTATIONS = [
     'A refund is taken for sent by hand though some of its money has gone back otherwise',
     FINISHED,
     'ops/finish-refund.ts',
-    'if (tooMuch <= 0) return false;',
-    'return false;',
+    'return Math.max(0, amount - Math.max(0, tooMuch));',
+    'return amount;',
+  ),
+  seeded(
+    'settled-by-any-amount',
+    'An operator who has sent another amount than what is owed has settled the refund all the same',
+    FINISHED,
+    'ops/finish-refund.ts',
+    'amount === still && still > 0',
+    'still > 0',
   ),
   seeded(
     'other-payment-unseen',

@@ -119,7 +119,7 @@ export {
 export { examineHooks } from './ops/doctor/examine-hooks';
 export { examineProcesses } from './ops/doctor/examine-processes';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
-export { FinishRefund, type FinishedRefund } from './ops/finish-refund';
+export { FinishRefund, type FinishedRefund, type FinishRun } from './ops/finish-refund';
 export { RedisOwner, type RedisOwnerOptions, type RedisOwners } from './ops/redis-owner';
 export { DeadlinesOfHosts } from './ops/deadlines-of-hosts';
 export { ReleaseDeadlines } from './ops/release-deadlines';

@@ -100,6 +100,29 @@ describe('lastcall refunds list, retry and settle', () => {
     expect(again.stderr).toContain('it has succeeded already');
   });
 
+  it('ends one of which others have taken a part by the amount that was sent, and by no other', async () => {
+    const id = await refund('needs_attention');
+    await world.sql.rows(
+      `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
+       SELECT p.order_id, p.id, m.kind, m.ref, m.amount, r.currency, 'webhook'
+         FROM refunds r JOIN payments p ON p.id = r.payment_id,
+              LATERAL (VALUES ('captured', p.provider_payment_id, r.amount),
+                              ('refund_requested', r.id::text, r.amount),
+                              ('foreign_refund', 're-by-hand', r.amount - 1)) AS m (kind, ref, amount)
+        WHERE r.id = $1`,
+      [id],
+    );
+    const args = ['refunds', 'settle', id, '--as', 'done', '--reason', 'transfer 4711'];
+    const refused = await lastcall(world.config, [...args, '--yes']);
+    expect(refused.code).toBe(4);
+    expect(refused.stderr).toContain('once that is sent, settle it with this amount');
+    const { code, result } = await lastcallJson(world.config, [...args, '--amount', '1', '--yes']);
+    expect({ code, result }).toMatchObject({
+      code: 0,
+      result: { refund: { id, status: 'canceled' }, rest: { amount: 1, status: 'succeeded' } },
+    });
+  });
+
   it('refuses one that succeeded, and does not find one that is not there', async () => {
     const id = await refund('succeeded');
     const [done, none] = await Promise.all([

@@ -128,9 +128,9 @@ export class OpsController {
   async settleRefund(
     @Subject() actor: string,
     @RefundId() id: string,
-    @InputBody(settleRefundBody) { reason }: z.output<typeof settleRefundBody>,
+    @InputBody(settleRefundBody) { amount, reason }: z.output<typeof settleRefundBody>,
   ): Promise<OrderView> {
-    return (await this.finishRefund.finish(id, { actor, reason })).order;
+    return (await this.finishRefund.finish(id, { actor, reason, amount })).order;
   }
 
   @OnOrder('extension', operatorExtensionBody, {

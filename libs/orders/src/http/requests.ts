@@ -256,6 +256,11 @@ export const settleRefundBody = z.strictObject({
   as: z
     .enum(['done'])
     .describe('Its money has gone back by another way than its provider, as by bank transfer'),
+  amount: wholeNumber(1, MAX_AMOUNT)
+    .optional()
+    .describe(
+      'What was sent, in minor units; needed where a dispute or the dashboard has taken a part of the money, and no other than what is owed',
+    ),
   reason,
 });
 export const customerExtensionBody = z.strictObject({ seconds });

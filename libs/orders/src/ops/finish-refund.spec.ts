@@ -1,5 +1,5 @@
 import type { LedgerEntry } from '../../../../test/support/ledger-provider';
-import { brokenInvariants, moneyOf } from '../../../../test/support/money';
+import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
 import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
 import { openWorld, type World } from '../../../../test/support/world';
 import { RefundDeadline } from '../money/refund.deadline';
@@ -24,8 +24,8 @@ const { owed, settle, comesDue, pauseIsOver, isAsked } = refundAttemptsOf(
   () => world,
   RefundDeadline,
 );
-const finish = (id: string, dryRun = false) =>
-  world.get(FinishRefund).finish(id, { ...OLGA, dryRun });
+const finish = (id: string, dryRun = false, amount?: number) =>
+  world.get(FinishRefund).finish(id, { ...OLGA, dryRun, amount });
 const told = (id: string) => ({ idempotencyKey: id, providerRefundId: 're-1', amount: 300 });
 const reconciled = async (orderId: string) => {
   const found: { orderId: string | null }[] = [];
@@ -193,5 +193,95 @@ describe('a refund that nobody tries any more, of money that somebody else has t
     expect(rest).toMatchObject({ status: 'requested', amount: '400' });
     await finish(rest?.id as string);
     expect((await read(order)).balance).toMatchObject({ refunded: 1_000 });
+  });
+
+  describe('which its provider was asked for and never answers, or will never take, is, for what is still owed', () => {
+    const partlyBack = async (begun: () => Promise<{ order: Placed; id: string }>) => {
+      const { order, id } = await begun();
+      await refunded(order, 600);
+      return { order, id };
+    };
+    const pending = async () => {
+      const { order, id } = await asked();
+      await settle(id, 1, PENDING, 'answer');
+      return { order, id };
+    };
+
+    it.each([
+      ['asked for without an answer', asked],
+      ['pending', pending],
+      ['refused for good', inAttention],
+    ])('by the amount that was sent, where it was %s', async (_, begun) => {
+      const { order, id } = await partlyBack(begun);
+      const before = await refundsOf(order);
+      for (const amount of [undefined, 399, 401, 1_000]) {
+        await expect(finish(id, false, amount)).rejects.toMatchObject({
+          ...{ code: 'refund_not_settleable', fields: { owed: 400 } },
+          message: expect.stringContaining('400 of 1000 EUR') as string,
+        });
+      }
+      expect(await finish(id, true, 400)).toMatchObject({
+        refund: { id, status: 'canceled' },
+        rest: { amount: 400, status: 'succeeded' },
+      });
+      expect(await refundsOf(order)).toEqual(before);
+      const { rest } = await finish(id, false, 400);
+      expect(await refundsOf(order)).toMatchObject([
+        { id, status: 'canceled', amount: '1000' },
+        { id: rest?.id, status: 'succeeded', amount: '400', reason: 'operator_canceled' },
+      ]);
+      expect((await read(order)).balance).toMatchObject({ refunded: 1_000 });
+      expect(
+        await world.rows(
+          `SELECT subject_id AS id FROM operator_actions WHERE action = 'refund.done'
+              AND subject_id = ANY ($1::uuid[]) ORDER BY subject_id`,
+          [[id, rest?.id]],
+        ),
+      ).toEqual([{ id }, { id: rest?.id }]);
+      await comesDue(id);
+      await comesDue(rest?.id as string);
+      expect(await refundsOf(order)).toMatchObject([
+        { status: 'canceled' },
+        { status: 'succeeded' },
+      ]);
+      await expect(finish(id, false, 400)).rejects.toMatchObject({
+        fields: { status: 'canceled' },
+      });
+    });
+
+    it('once, by two operators at once', async () => {
+      const { order, id } = await partlyBack(asked);
+      const both = await Promise.allSettled([finish(id, false, 400), finish(id, false, 400)]);
+      expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+      expect((await read(order)).balance).toMatchObject({ refunded: 1_000 });
+    });
+
+    it('and for nothing else where all of it is owed, or none', async () => {
+      const whole = await asked();
+      await expect(finish(whole.id, false, 400)).rejects.toMatchObject({ fields: { owed: 1_000 } });
+      expect(await finish(whole.id, false, 1_000)).toMatchObject({
+        refund: { status: 'succeeded' },
+        rest: undefined,
+      });
+      const none = await asked();
+      await refunded(none.order, 1_000);
+      await expect(finish(none.id, false, 1_000)).rejects.toMatchObject({ fields: { owed: 0 } });
+      expect(await finish(none.id)).toMatchObject({ refund: { status: 'canceled' } });
+    });
+
+    it('and has gone back twice where it is made after all, until that fails', async () => {
+      const { order, id } = await partlyBack(asked);
+      await finish(id, false, 400);
+      const late = { ...told(id), amount: 1_000 };
+      await tell(order, 'refund.succeeded', late);
+      expect((await read(order)).balance).toMatchObject({ refunded: 2_000 });
+      expect(world.told).toContainEqual({
+        name: 'alert',
+        args: ['refund_made_twice', expect.objectContaining({ refundId: id })],
+      });
+      await tell(order, 'refund.failed', late);
+      expect((await read(order)).balance).toMatchObject({ refunded: 1_000 });
+      expect(await refundsOf(order)).toHaveLength(2);
+    });
   });
 });

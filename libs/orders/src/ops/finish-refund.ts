@@ -1,21 +1,29 @@
-import type { Transaction } from '@app/timeout';
+import { TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { readBalances } from '../money/balance';
 import { OTHER_ATTEMPTS_TOLD } from '../money/hear-again';
 import { BY_HAND, isBookedBeside, recordMovements } from '../money/movements';
+import { requestRefunds } from '../money/request-refunds';
 import { refundKey } from '../providers/refund-key';
 import { LastcallError } from '../order/errors';
 import { idOf } from '../order/given-id';
 import { type ActionRun, recordAction } from '../order/operator-action';
-import type { OrderView, RefundStatus } from '../order/order';
+import type { OrderView, RefundReason, RefundStatus } from '../order/order';
 import { readOrder } from '../order/order-rows';
 import { rehearse } from '../order/rehearse';
 import { REFUND_ENTRY, type RefundEntry, refundNotFound } from './refunds';
 
+export interface FinishRun extends ActionRun {
+  /** What was sent, in minor units; needed where others have taken a part of the money, and no other than what is owed. */
+  readonly amount?: number | undefined;
+}
+
 export interface FinishedRefund {
   readonly refund: RefundEntry;
+  /** What was owed of it, as a refund of its own, where others have taken the rest. */
+  readonly rest?: RefundEntry | undefined;
   readonly order: OrderView;
 }
 
@@ -23,6 +31,7 @@ interface OwedRefund {
   readonly id: string;
   readonly status: RefundStatus;
   readonly attempt: number;
+  readonly reason: RefundReason;
   readonly amount: string;
   readonly currency: string;
   readonly paymentId: string;
@@ -32,17 +41,20 @@ interface OwedRefund {
 /**
  * An operator ends a refund whose money has gone back by another way than its provider, as by bank transfer. Nothing
  * is sent any more. What the provider says of the attempts so far is about attempts before: one that it has
- * made after all is money that went back twice. Refused while a dispute is open, and where others have taken so much
- * of the money meanwhile that less is owed.
+ * made after all is money that went back twice. Refused while a dispute is open. Where others have taken some of the
+ * money meanwhile, the operator has to say how much was sent, and the refund is canceled for one of that amount.
  */
 @Injectable()
 export class FinishRefund {
-  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
+  constructor(
+    @Inject(DATABASE) private readonly dataSource: DataSource,
+    private readonly timeouts: TimeoutService,
+  ) {}
 
   /** @throws {LastcallError} refund_not_found, refund_not_settleable */
   async finish(
     refundId: string,
-    { dryRun = false, ...accountable }: ActionRun,
+    { dryRun = false, amount, ...accountable }: FinishRun,
   ): Promise<FinishedRefund> {
     const id = idOf(refundId, () => refundNotFound(refundId));
     return rehearse(dryRun, this.dataSource, async (tx) => {
@@ -51,17 +63,39 @@ export class FinishRefund {
         ...{ paymentId: owed.paymentId, refundId: id, amount: Number(owed.amount) },
       });
       if (!isBack) await assertNotMade(tx, owed);
-      const isOver = isBack || (await isOwedNoLonger(tx, owed));
-      const refund = await write(tx, owed, isOver ? 'canceled' : 'succeeded');
-      await recordAction(tx, 'refund.done', 'refund', [id], accountable);
-      return { refund, order: await readOrder(tx, owed.orderId) };
+      const still = isBack ? 0 : await stillOwed(tx, owed);
+      const isWhole = still === Number(owed.amount);
+      const isOver = still === 0 && (isBack || owed.status !== 'needs_attention');
+      const isAsSaid = amount === undefined ? isWhole || isOver : amount === still && still > 0;
+      if (!isAsSaid) {
+        throw notSettleable(id, whatIsOwed(owed, still), { owed: still });
+      }
+      const refund = await write(tx, owed, isWhole ? 'succeeded' : 'canceled');
+      const rest = isWhole || still === 0 ? undefined : await this.#finishRest(tx, owed);
+      await recordAction(tx, 'refund.done', 'refund', rest ? [id, rest.id] : [id], accountable);
+      return { refund, rest, order: await readOrder(tx, owed.orderId) };
     });
+  }
+
+  /** Of a refund that is canceled by now: the order's row is locked, so that nothing more of it goes meanwhile. */
+  async #finishRest(tx: Transaction, owed: OwedRefund): Promise<RefundEntry> {
+    const { paymentId, reason, currency } = owed;
+    const whole = { paymentId, reason, currency, amount: Number(owed.amount) };
+    const [id = ''] = await requestRefunds(tx, this.timeouts, [whole], 'operator');
+    return write(tx, await lockOwed(tx, id), 'succeeded');
   }
 }
 
+/** The order's row first, as of whoever changes its money. */
 async function lockOwed(tx: Transaction, id: string): Promise<OwedRefund> {
+  await tx.rows(
+    `SELECT FROM orders WHERE id = (
+       SELECT order_id FROM payments WHERE id = (SELECT payment_id FROM refunds WHERE id = $1))
+        FOR NO KEY UPDATE`,
+    [id],
+  );
   const [owed] = await tx.rows<OwedRefund>(
-    `SELECT r.id, r.status, r.attempt, r.amount, r.currency, r.payment_id AS "paymentId",
+    `SELECT r.id, r.status, r.attempt, r.reason, r.amount, r.currency, r.payment_id AS "paymentId",
             p.order_id AS "orderId"
        FROM refunds r JOIN payments p ON p.id = r.payment_id
       WHERE r.id = $1 FOR NO KEY UPDATE OF r`,
@@ -93,15 +127,15 @@ async function assertNotMade(
 }
 
 /**
- * True where others have taken all of its money: what the buyer's bank has, or somebody has sent back in the
- * provider's dashboard, went to the buyer as well. Retrying tells so of one that waits for a person, and leaves
- * what is owed of it; of one that its provider was asked for nobody else would, where that never answers.
- * @throws {LastcallError} refund_not_settleable where a dispute is open, and where less is owed, but something
+ * What is owed of it, in minor units: what the buyer's bank has, or somebody has sent back in the provider's dashboard,
+ * went to the buyer as well.
+ * @throws {LastcallError} refund_not_settleable where a dispute is open
  */
-async function isOwedNoLonger(tx: Transaction, owed: OwedRefund): Promise<boolean> {
-  const { id, orderId, paymentId, amount, currency, status } = owed;
+async function stillOwed(tx: Transaction, owed: OwedRefund): Promise<number> {
+  const { id, orderId, paymentId } = owed;
+  const amount = Number(owed.amount);
   const balance = (await readBalances(tx, [orderId])).find((one) => one.paymentId === paymentId);
-  if (!balance) return false;
+  if (!balance) return amount;
   if (balance.inDispute > 0) {
     const why =
       'a dispute is open, and nobody knows yet whether it is owed; once that is won, it is';
@@ -109,17 +143,21 @@ async function isOwedNoLonger(tx: Transaction, owed: OwedRefund): Promise<boolea
   }
   const { captured, refunded, refunding, disputed } = balance;
   const tooMuch = refunded + refunding + disputed - captured;
-  if (tooMuch <= 0) return false;
-  const still = Math.max(0, Number(amount) - tooMuch);
+  return Math.max(0, amount - Math.max(0, tooMuch));
+}
+
+/** Of one that waits for a person retrying leaves what is owed; one that its provider was asked for nobody else would end. */
+function whatIsOwed({ status, amount, currency }: OwedRefund, still: number): string {
+  const taken = still < Number(amount) ? 'others have taken some of its money, and ' : '';
+  const what = `${taken}${still} of ${amount} ${currency} (minor units) are owed`;
   const canBeRetried = status === 'needs_attention';
-  if (still === 0 && !canBeRetried) return true;
-  const next = canBeRetried
-    ? 'refunds retry leaves that, and sends it: do not, if you have sent all of it already'
-    : 'it is seen to its end by itself';
-  const why =
-    `others have taken some of its money, and ${still} of ${amount} ${currency} ` +
-    `(minor units) are owed: ${next}`;
-  throw notSettleable(id, why, { owed: still });
+  if (still === 0) {
+    return `${what}: ${canBeRetried ? 'refunds retry ends it' : 'settle it without an amount'}`;
+  }
+  const retried = canBeRetried
+    ? '; refunds retry has its provider send it instead: do not, if you have sent all of it already'
+    : '';
+  return `${what}: once that is sent, settle it with this amount (--amount, or amount)${retried}`;
 }
 
 /** `canceled`: the money is back by an attempt that is booked already, or owed no longer. */

@@ -67,7 +67,7 @@ export const WAITS = {
   refund_unsent: {
     owner: 'operator',
     greatestAge: '5 minutes',
-    exit: 'lastcall timeouts verify --fix, and a worker sends it with its next sweep',
+    exit: 'lastcall timeouts verify --fix, and a worker sends it with its next sweep; of a provider that never answers refunds settle ID --as done',
     sql: `SELECT r.id AS subject_id, greatest(r.updated_at, (
                    SELECT max(m.at) FROM money_movements m WHERE m.payment_id = r.payment_id
                       AND m.kind IN ('dispute_won', 'dispute_lost'))) AS since
@@ -79,7 +79,7 @@ export const WAITS = {
   refund_pending: {
     owner: 'operator',
     greatestAge: '7 days',
-    exit: 'lastcall reconcile --since 30d --fix (beside hooks: Reconcile.run), once the provider has ended it; a failed one by hand there',
+    exit: 'lastcall reconcile --since 30d --fix (beside hooks: Reconcile.run), once the provider has ended it; a failed one by hand there; of a provider that never answers refunds settle ID --as done',
     sql: `SELECT id AS subject_id, updated_at AS since FROM refunds
            WHERE status IN ('pending', 'failed')`,
   },
