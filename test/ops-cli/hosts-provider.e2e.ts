@@ -6,11 +6,13 @@ import {
   type Extended,
   type HeldPayment,
   hostOptionsAsConfig,
+  LastcallError,
   migrate,
   OrdersModule,
   type OrdersHostOptions,
   type PaymentProvider,
   PlaceOrder,
+  ReceiveWebhook,
   seedProducts,
   StartPayment,
 } from '@app/orders';
@@ -20,7 +22,7 @@ import { CLI_TEST_TIMEOUT_MS } from '../support/cli-world';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { holdMoney } from '../support/hold-money';
 import { endHost, lastcall, lastcallJson, type RunOptions } from '../support/lastcall';
-import { LedgerProvider } from '../support/ledger-provider';
+import { LedgerProvider, type Posted } from '../support/ledger-provider';
 import { until } from '../support/until';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
@@ -77,7 +79,7 @@ describe('lastcall beside a host with a provider of its own', () => {
       CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE 'an errand was left'; END $$`);
     await rows(`CREATE TRIGGER no_errands BEFORE INSERT ON errands FOR EACH ROW
-                WHEN (NEW.what <> 'orders.extend') EXECUTE FUNCTION refuse()`);
+                WHEN (NEW.what NOT IN ('orders.extend', 'refunds.create-at-provider')) EXECUTE FUNCTION refuse()`);
     ({ orderId } = await ordered('ann'));
     ({ paymentId: heldId } = await ordered('bob'));
     await holdMoney({ rows }, heldId, 499, 'amount_mismatch');
@@ -136,6 +138,28 @@ describe('lastcall beside a host with a provider of its own', () => {
     const settled = await run(['payments', 'settle', heldId, '--refund', ...BY]);
     expect(settled).toMatchObject({ code: 0, result: { decision: 'refund' } });
     await until('the host has asked', () => calls.includes('refund'));
+  });
+
+  it('has a worker of the host ask its provider before it sends a part back', async () => {
+    const { orderId: paidId, paymentId } = await ordered('cid');
+    const { body, headers } = acme.pay(paymentId, new Date()) as Posted;
+    await host.get(ReceiveWebhook).receive('acme', body, headers);
+    const planRefund = ({ amount }: { amount: number }): void => {
+      if (amount % 10 === 0) return;
+      throw new LastcallError('amount_not_chargeable', 'acme sends back whole tens');
+    };
+    Object.assign(acme, { planRefund });
+    const back = (amount: string) =>
+      run<Failure>(['refunds', 'create', paidId, '--amount', amount, ...BY]);
+    const refused = await back('105');
+    expect(refused).toMatchObject({
+      code: 2,
+      result: { error: { code: 'amount_not_chargeable', message: 'acme sends back whole tens' } },
+    });
+    const refunds = () => rows('SELECT amount FROM refunds WHERE payment_id = $1', [paymentId]);
+    expect(await refunds()).toEqual([]);
+    expect(await back('110')).toMatchObject({ code: 0, result: { dryRun: false } });
+    expect(await refunds()).toEqual([{ amount: '110' }]);
   });
 
   it('says in doctor that only the processes have it, and finds nothing wrong with that', async () => {

@@ -44,6 +44,9 @@ export class AtHost {
   readonly createRefund: Pick<CreateRefund, 'create'> = {
     create: (...args) => this.#leave('refunds.create', args),
   };
+  readonly createRefundAtProvider: Pick<CreateRefund, 'create'> = {
+    create: (...args) => this.#leave('refunds.create-at-provider', args),
+  };
 
   /** As {@link ForceCloseOrders.run}: once nobody answers for some of them, no others are begun. */
   async forceClose(orderIds: readonly string[], run: CloseRun): Promise<CloseResult[]> {

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '@app/orders';
+import { ErrandError, type ErrorCode } from '@app/orders';
 import { LastcallError } from '@app/orders/look';
 import { explainFailure } from './explain-failure';
 
@@ -21,4 +21,15 @@ it.each<[ErrorCode, RegExp]>([
   ['order_refused', /hooks of the host/],
 ])('tells what mends %s, with which a command can be refused', async (code, next) => {
   expect(await nextOf(code)).toMatch(next);
+});
+
+it.each([
+  ['orders.extend', /its open payment/, /^start a worker, and/],
+  ['refunds.create-at-provider', /its money is with a provider/, /^start a worker, and/],
+  ['refunds.create', /its hooks/, /^start a worker of the host/],
+] as const)('says why %s needs a worker, where none has come for it', async (what, why, next) => {
+  const { parts } = await explainFailure(new ErrandError('not_taken', what), { command: 'any' });
+  expect(parts).toMatchObject({ code: 'no_worker', exitCode: 6 });
+  expect(parts.why).toMatch(why);
+  expect(parts.next).toMatch(next);
 });

@@ -180,20 +180,26 @@ function unexpected(error: unknown): CommandFailure {
 const isErrandError = (error: unknown): error is ErrandError =>
   error instanceof Error && error.name === 'ErrandError';
 
+/** Of what any worker carries out. */
+const NOT_HERE: Readonly<Partial<Record<ErrandError['what'], string>>> = {
+  'orders.extend':
+    'its open payment is at a provider that this command has not, or not the secrets of',
+  'refunds.create-at-provider':
+    "its money is with a provider of the host's own, which says what it would not send back",
+};
+
 /** What only the processes have: the host's hooks, its own stock, providers and their secrets. */
 function withoutAnswer(error: unknown): CommandFailure | undefined {
   if (!isErrandError(error)) return undefined;
-  const isExtension = error.what === 'orders.extend';
-  const why = isExtension
-    ? 'its open payment is at a provider that this command has not, or not the secrets of'
-    : 'only the processes of the host can call its hooks, or its own stock';
+  const why =
+    NOT_HERE[error.what] ?? 'only the processes of the host can call its hooks, or its own stock';
   if (error.state === 'interrupted') {
     const what = 'Interrupted: nothing was changed';
     return new CommandFailure({ code: 'interrupted', exitCode: EXIT.interrupted, what });
   }
   if (error.state === 'not_taken') {
     const what = 'No worker has come for it yet: it is withdrawn, nothing was changed';
-    const next = isExtension
+    const next = NOT_HERE[error.what]
       ? 'start a worker, and run it again; lastcall doctor shows who is alive'
       : 'start a worker of the host, and run it again; lastcall doctor shows who is alive. Where there ' +
         'is no such host any more, the runbook says what to do';

@@ -5,6 +5,7 @@ import {
   type CloseResult,
   type CloseRun,
   type Config,
+  type CreatedRefund,
   CreateRefund,
   DATABASE,
   Deliveries,
@@ -76,7 +77,7 @@ export class Installation {
     this.#atHost?.cancelOrder ?? this.app.get<CancelOrderByOperator>(CancelOrderByOperator);
   readonly #extendWindow = this.app.get(ExtendWindow);
   readonly settleOrder = this.#atHost?.settleOrder ?? this.app.get<SettleOrder>(SettleOrder);
-  readonly createRefund = this.#atHost?.createRefund ?? this.app.get<CreateRefund>(CreateRefund);
+  readonly #createRefund = this.app.get(CreateRefund);
   readonly dismissWebhook = this.app.get(DismissWebhook);
   readonly heldPayments = this.app.get(ListHeldPayments);
   readonly settlePayment =
@@ -112,6 +113,14 @@ export class Installation {
     const isHere = await this.#extendWindow.canExtendHere(args[0]);
     const extending = isHere ? this.#extendWindow : this.#atWorker.extendWindow;
     return extending.extendOnce(...args);
+  }
+
+  /** Sends money back here, or by a worker where that has the hooks, or what its provider would refuse. */
+  async refund(...args: Parameters<CreateRefund['create']>): Promise<CreatedRefund> {
+    if (this.#atHost) return this.#atHost.createRefund.create(...args);
+    const isHere = await this.#createRefund.canPlanHere(args[0]);
+    const creating = isHere ? this.#createRefund : this.#atWorker.createRefundAtProvider;
+    return creating.create(...args);
   }
 
   async close(): Promise<void> {

@@ -27,7 +27,7 @@ interface ErrandRow {
 }
 
 /** No hook hears of these: each worker carries them out. */
-const WITHOUT_HOOKS: readonly ErrandName[] = ['orders.extend'];
+const WITHOUT_HOOKS: readonly ErrandName[] = ['orders.extend', 'refunds.create-at-provider'];
 /** Errands at once: each closes up to eight orders at once, by as many connections of the API's pool of 20. */
 const AT_ONCE = 2;
 /**
@@ -66,6 +66,7 @@ export class CarryOutErrands {
       'orders.settle-payment': (...args) => settling.settle(...args),
       'payments.settle': (...args) => payments.settle(...args),
       'refunds.create': (...args) => refunds.create(...args),
+      'refunds.create-at-provider': (...args) => refunds.create(...args),
     };
   }
 

@@ -28,6 +28,8 @@ export interface ErrandKinds {
   ) => Promise<SettledOrder>;
   'payments.settle': SettlePayment['settle'];
   'refunds.create': CreateRefund['create'];
+  /** Of money that a provider of a host's own has, where no hook hears of it. */
+  'refunds.create-at-provider': CreateRefund['create'];
 }
 
 export type ErrandName = keyof ErrandKinds;

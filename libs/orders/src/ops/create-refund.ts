@@ -1,11 +1,15 @@
-import { TimeoutService, type Transaction } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
+import { queryRows, TimeoutService, type Transaction } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { ReadOrder } from '../closing/read-order';
+import { DATABASE } from '../data-source';
 import { type PaymentBalance, readBalances, refundable } from '../money/balance';
 import { ForeignMoney } from '../money/foreign-money';
 import { requestRefunds, type RefundOrder } from '../money/request-refunds';
 import { LastcallError } from '../order/errors';
+import { orderIdOf } from '../order/given-id';
 import { PaymentProviders } from '../providers/payment-providers';
+import { HostsProvider } from '../providers/switched-off.provider';
 import type { OrderView } from '../order/order';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
@@ -42,7 +46,18 @@ export class CreateRefund {
     private readonly money: ForeignMoney,
     private readonly reading: ReadOrder,
     private readonly providers: PaymentProviders,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
   ) {}
+
+  /** False where a provider has the order's money whose code is in other processes: one of them asks what it would refuse. */
+  async canPlanHere(orderId: string): Promise<boolean> {
+    const paid = await queryRows<{ provider: string }>(
+      this.dataSource,
+      `SELECT provider FROM payments WHERE order_id = $1 AND status = 'succeeded'`,
+      [orderIdOf(orderId)],
+    );
+    return paid.every(({ provider }) => !(this.providers.of(provider) instanceof HostsProvider));
+  }
 
   /**
    * @throws {LastcallError} order_not_found, refund_exceeds_balance, amount_not_chargeable,

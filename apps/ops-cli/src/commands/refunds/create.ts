@@ -41,13 +41,13 @@ export default class RefundsCreate extends OpsCommand {
     const { actor, reason, amount } = flags;
     const restock = (flags.restock ?? []).map(parseLine);
     const idempotencyKey = readKey(flags['idempotency-key']);
-    const { createRefund } = await this.installation();
+    const installation = await this.installation();
     this.wayOn = { idempotencyKey };
     const what = ({ order }: CreatedRefund): string =>
       `${moneyText(amount, order.currency)} of order ${args.id}`;
     return this.carryOut(flags, {
       act: (dryRun) =>
-        createRefund.create(args.id, { actor, reason, amount, restock, dryRun, idempotencyKey }),
+        installation.refund(args.id, { actor, reason, amount, restock, dryRun, idempotencyKey }),
       verdict: (plan, mood) =>
         plan.replayed
           ? `${what(plan)} was requested before, by this key: nothing more ${mood} go back`
