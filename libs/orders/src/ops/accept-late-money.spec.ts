@@ -7,7 +7,9 @@ import {
   brokenInvariants,
   closeUnanswered,
   openOrder,
+  paidOrder,
   receive,
+  tell,
 } from '../../../../test/support/paid-order';
 import { settlePayment } from '../../../../test/support/settle-payment';
 import { openWorld, type World } from '../../../../test/support/world';
@@ -22,7 +24,7 @@ afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
 const read = async (id: string) => (await readOrders(world, [id])).get(id);
-const settle = (paymentId: string, decision: 'accept' | 'refund') =>
+const settle = (paymentId: string, decision: 'accept' | 'refund' | 'keep') =>
   settlePayment(world, paymentId, decision);
 
 describe('late money on hold', () => {
@@ -135,4 +137,14 @@ it('is money of another amount than an operator had said, whose payment had no n
     [paymentId],
   );
   expect(told).toEqual([{ provider_payment_id: `pay-${paymentId}`, result: 'settled' }]);
+});
+
+it('says what ends the hold of money that its provider contradicts, and that has all gone back', async () => {
+  const order = await paidOrder(world);
+  const { paymentId } = order;
+  await tell(world, order, 'refund.succeeded', { providerRefundId: 're-1', amount: 1_000 });
+  const money = { amount: 900, currency: 'EUR', paidAt: new Date() };
+  await tell(world, order, 'payment.succeeded', { money });
+  await expect(settle(paymentId, 'refund')).rejects.toThrow('keep it');
+  expect(await settle(paymentId, 'keep')).toMatchObject({ refundId: null });
 });

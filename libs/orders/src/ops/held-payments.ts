@@ -171,7 +171,7 @@ export class SettlePayment {
       return { refundId, refundAmount: Number(rows[0]?.amount) };
     }
     if (reason === 'operator') {
-      throw notSettleable(paymentId, 'all of it has gone back or is going already');
+      throw notSettleable(paymentId, 'all of it has gone back or is going already: keep it');
     }
     // Somebody has sent it back by hand, or a dispute has it: what comes back of that is not the shop's to keep.
     await noteUnowed(tx, [refund]);
