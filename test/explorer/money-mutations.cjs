@@ -332,14 +332,6 @@ const MONEY_MUTATIONS = [
     'const LOCK_WAIT_MS = 5_000;',
   ),
   seeded(
-    'statements-are-compiled',
-    'Postgres may compile each statement of ours anew, as its default has it',
-    `${ORDERS}data-source.spec.ts`,
-    'data-source.ts',
-    "  jit: 'off',",
-    '',
-  ),
-  seeded(
     'functions-left-to-everybody',
     'The application may run no function where a database gives everybody none',
     `${ORDERS}application-role.spec.ts`,

@@ -142,9 +142,9 @@ const MUTATIONS = [
     spec: 'libs/orders/src/closing/claim-plans.spec.ts',
     edits: [
       {
-        file: `${ORDERS}data-source.ts`,
-        find: "const CLAIMING = { enable_bitmapscan: 'off' };",
-        replace: "const CLAIMING = { enable_bitmapscan: 'on' };",
+        file: 'libs/timeout/src/pool-options.ts',
+        find: "const CLAIMING = { enable_bitmapscan: 'off' }",
+        replace: "const CLAIMING = { enable_bitmapscan: 'on' }",
       },
     ],
   },

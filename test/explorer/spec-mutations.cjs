@@ -264,6 +264,18 @@ const SPEC_MUTATIONS = [
     ],
   ),
   seeded(
+    'statements-are-compiled',
+    'Postgres may compile each statement of ours anew, as its default has it',
+    'host/connections.spec.ts',
+    ['pool-options.ts', "  jit: 'off',", ''],
+  ),
+  seeded(
+    'silence-is-no-end',
+    'A Postgres that is gone without a goodbye is asked after once two hours have passed',
+    'host/connections.spec.ts',
+    ['pool-options.ts', 'keepAlive: true, keepAliveInitialDelayMillis: 10_000', 'keepAlive: true'],
+  ),
+  seeded(
     'host-says-nothing-of-drainers',
     'As many drainers as ever, whatever the host says',
     'host/host-drains.spec.ts',

@@ -1,5 +1,5 @@
+import { MIGRATIONS_TABLE } from '@app/timeout';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { MIGRATIONS_TABLE } from './data-source';
 import { type OwnObject, ownObjects } from './own-objects';
 import { quoted } from './quoted';
 

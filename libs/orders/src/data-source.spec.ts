@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import { PEER_LIMITS, startUpOptions } from '@app/timeout';
 import { DataSource } from 'typeorm';
 import { openWorld, type World } from '../../../test/support/world';
@@ -77,4 +78,16 @@ describe('a connection whose address says more than where it leads', () => {
       DateStyle: 'ISO, DMY',
     });
   });
+});
+
+it('asks after a Postgres that is silent, also in a long migration: it may be gone without a goodbye', async () => {
+  const asks = jest.spyOn(Socket.prototype, 'setKeepAlive');
+  for (const isLimited of [true, false]) {
+    asks.mockClear();
+    const options = { url: world.ownerUrl, name: 'lastcall migrate', connections: 1, isLimited };
+    const ours = await new DataSource(dataSourceOptions(options)).initialize();
+    expect(asks).toHaveBeenCalledWith(true, 10_000);
+    await ours.destroy();
+  }
+  asks.mockRestore();
 });

@@ -1,6 +1,10 @@
 import {
-  NODE_POSTGRES,
+  CLAIMING,
   PEER_LIMITS,
+  PLANNED,
+  poolOptions,
+  type PoolWish,
+  SESSION_LIMITS,
   sessionAddress,
   startUpOptions,
   UNDERSTOOD,
@@ -25,32 +29,18 @@ export const BACKGROUND = Symbol('LastcallBackground');
 export const DEFAULT_SCHEMA = 'lastcall';
 /** Where they were before they had one, and the neighbours' are. */
 export const OLD_SCHEMA = 'public';
-/** Which migrations were run; TypeORM's usual name is the host's. */
-export const MIGRATIONS_TABLE = 'lastcall_migrations';
-
 /** Which database, and where in it. */
 export type DatabaseAddress = Pick<Config, 'DATABASE_URL'> &
   Partial<Pick<Config, 'DATABASE_SCHEMA'>>;
 
-export interface PoolOptions {
+export interface PoolOptions extends PoolWish {
   readonly url: string;
   /** Default: `lastcall`. */
   readonly schema?: string;
-  /** Shown in pg_stat_activity. */
-  readonly name: string;
-  readonly connections: number;
-  /** False for migrations: an index takes as long as it takes. */
-  readonly isLimited?: boolean;
   /** True where deadlines are claimed: in the order of an index, by however wrong an estimate. */
   readonly claims?: boolean;
 }
 
-/** No statement of ours takes longer. */
-const STATEMENT_LIMIT_MS = 15_000;
-/** A database that neither answers nor hangs up is given up a little later than it would itself. */
-const ANSWER_LIMIT_MS = STATEMENT_LIMIT_MS + 1_000;
-/** A request that waits for a row tries a few times, and still has to answer within seconds. */
-const LOCK_LIMIT_MS = 1_000;
 /**
  * A process that stands still in a transaction holds products and a drainer's turn: others wait so
  * long for it at most. No transaction of ours waits for anything but Postgres, and for Redis briefly.
@@ -59,31 +49,12 @@ const IDLE_TRANSACTION_LIMIT_MS = 3_000;
 
 /** What a session waits for at the most, in milliseconds. */
 export const LIMITS = {
-  statement_timeout: STATEMENT_LIMIT_MS,
-  lock_timeout: LOCK_LIMIT_MS,
+  ...SESSION_LIMITS,
   idle_in_transaction_session_timeout: IDLE_TRANSACTION_LIMIT_MS,
 };
 
-/** What an address may say otherwise. */
-const OURS = {
-  /** What TimeoutService and the guard rely on, whatever the database's own default is. */
-  default_transaction_isolation: 'read committed',
-  /**
-   * Nothing that a connection of ours runs often wants to read a whole table; and a plan that does,
-   * made while the table was still empty, would be kept until somebody analyzes it.
-   */
-  enable_seqscan: 'off',
-  /**
-   * Before 18, what must be read as a whole all the same counts as very expensive by that: Postgres would
-   * compile such a statement each time, though it is of one row.
-   */
-  jit: 'off',
-};
 /** What every session of ours has beside its limits and its path. */
-export const SESSION = { ...OURS, ...UNDERSTOOD };
-
-/** A bitmap reads and sorts all that is due for each batch of it (docs/adr/0043). */
-const CLAIMING = { enable_bitmapscan: 'off' };
+export const SESSION = { ...PLANNED, ...UNDERSTOOD };
 
 /**
  * Our tables are found by the path alone, so that a host's of the same name are never meant. Who is
@@ -94,38 +65,25 @@ const searchPath = (schema: string): string =>
 
 export function dataSourceOptions({
   url: address,
-  name,
-  connections,
   schema = DEFAULT_SCHEMA,
-  isLimited = true,
   claims = false,
+  ...wish
 }: PoolOptions): DataSourceOptions {
   const { url, options: said = '' } = sessionAddress(address);
   const settings = {
-    ...OURS,
+    ...PLANNED,
     ...PEER_LIMITS,
     ...(claims ? CLAIMING : {}),
-    ...(isLimited ? LIMITS : {}),
+    ...((wish.isLimited ?? true) ? LIMITS : {}),
     search_path: searchPath(schema),
   };
+  // What the address says itself (`?options=-c ...`) wins, but for how we understand each other.
+  const options = `${startUpOptions(settings)} ${said} ${startUpOptions(UNDERSTOOD)}`;
   return {
-    type: 'postgres',
-    ...NODE_POSTGRES,
+    ...poolOptions(wish, options),
     url,
     migrations: MIGRATIONS,
-    migrationsTableName: MIGRATIONS_TABLE,
-    migrationsTransactionMode: 'each',
-    poolSize: connections,
     connectTimeoutMS: CONNECTING.limitMs,
-    applicationName: name,
-    extra: {
-      ...(isLimited ? { query_timeout: ANSWER_LIMIT_MS } : {}),
-      // A statement that follows another need not wait for its answer, as with savepoints.
-      pipeline: true,
-      keepAlive: true,
-      // What the address says itself (`?options=-c ...`) wins, but for how we understand each other.
-      options: `${startUpOptions(settings)} ${said} ${startUpOptions(UNDERSTOOD)}`,
-    },
   };
 }
 

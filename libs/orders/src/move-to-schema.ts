@@ -1,8 +1,8 @@
-import { patiently } from '@app/timeout';
+import { MIGRATIONS_TABLE, patiently } from '@app/timeout';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { APPLICATION_ROLE } from './application-role';
 import { ConfigError } from './config';
-import { DEFAULT_SCHEMA, MIGRATIONS_TABLE, OLD_SCHEMA } from './data-source';
+import { DEFAULT_SCHEMA, OLD_SCHEMA } from './data-source';
 import { ownObjects } from './own-objects';
 import { quoted } from './quoted';
 

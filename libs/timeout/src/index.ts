@@ -70,6 +70,15 @@ export {
   type ArmFromQueryProgress,
   type ArmFromQueryResult,
 } from './host/arm-from-query-options';
+export {
+  CLAIMING,
+  CONNECT_LIMIT_MS,
+  MIGRATIONS_TABLE,
+  PLANNED,
+  poolOptions,
+  type PoolWish,
+  SESSION_LIMITS,
+} from './pool-options';
 export { PEER_LIMITS, sessionAddress, startUpOptions, UNDERSTOOD } from './session-settings';
 export { findPlace, type HostPostgres, searchPathOf } from './host/connections';
 export { enterHost, leaveHost } from './host/host-session';
@@ -101,7 +110,6 @@ export { BrakesOfKinds1764140000000 } from './migrations/1764140000000-brakes-of
 export { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
 export { isFar } from './far-deadlines';
 export { findAlarm } from './find-alarm';
-export { NODE_POSTGRES } from './node-postgres';
 export { NearAndFarDeadlines1763700210000 } from './migrations/1763700210000-near-and-far-deadlines';
 export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
 export { SweepShards1763930020000 } from './migrations/1763930020000-sweep-shards';

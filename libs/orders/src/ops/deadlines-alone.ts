@@ -1,7 +1,7 @@
-import { isTableLocked, queryRows } from '@app/timeout';
+import { isTableLocked, MIGRATIONS_TABLE, queryRows } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../config';
-import { createDataSource, MIGRATIONS_TABLE } from '../data-source';
+import { createDataSource } from '../data-source';
 
 /** The first tables of the order module, and those of a host's deadlines. */
 const ORDERS = 'Orders1763600001000';

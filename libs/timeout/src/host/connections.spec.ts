@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer, Socket } from 'node:net';
 import { Client, Pool } from 'pg';
 import {
   type BeforeQueryEvent,
@@ -104,6 +104,18 @@ it('asks where the tables of a host are by the fields of its pool, the password 
   });
   expect(await settingsBeside({ pool })).toMatchObject({ ...OURS, hostPath: 'shop' });
   await pool.end();
+});
+
+it('asks after a Postgres that is silent, also in a long migration: it may be gone without a goodbye', async () => {
+  const asks = jest.spyOn(Socket.prototype, 'setKeepAlive');
+  const place = await findPlace({ url: database.url }, 'lastcall_timeout');
+  for (const isLimited of [true, false]) {
+    asks.mockClear();
+    const ours = await place.open({ name: 'lastcall migrate', connections: 1, isLimited });
+    expect(asks).toHaveBeenCalledWith(true, 10_000);
+    await ours.destroy();
+  }
+  asks.mockRestore();
 });
 
 describe('asking a Postgres where the tables of a host are', () => {

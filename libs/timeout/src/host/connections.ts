@@ -1,7 +1,15 @@
 import { Client, type ClientConfig } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
-import { NODE_POSTGRES } from '../node-postgres';
 import { letHear } from '../fenced-manager';
+import {
+  ANSWER_LIMIT_MS,
+  CLAIMING,
+  CONNECT_LIMIT_MS,
+  PLANNED,
+  poolOptions,
+  type PoolWish,
+  SESSION_LIMITS,
+} from '../pool-options';
 import { openSessions } from '../pooler';
 import { complaintAboutSchema } from '../schema-name';
 import { PEER_LIMITS, sessionAddress, startUpOptions, UNDERSTOOD } from '../session-settings';
@@ -24,18 +32,11 @@ export interface HostPool {
 export type HostPostgres =
   { readonly url: string } | { readonly dataSource: HostDataSource } | { readonly pool: HostPool };
 
-/** No statement of ours takes longer; a lock is waited for so long. */
-const LIMITS = { statement_timeout: 15_000, lock_timeout: 1_000 };
 /** Nobody stands still in a transaction for longer; the order module, whose handlers wait for nobody, has 3 s. */
 const STANDSTILL_LIMIT_MS = 10_000;
-const ANSWER_LIMIT_MS = LIMITS.statement_timeout + 1_000;
-const CONNECT_LIMIT_MS = 2_000;
 
-interface PoolWish {
-  readonly name: string;
-  readonly connections: number;
+interface PlaceWish extends PoolWish {
   readonly migrations?: DataSourceOptions['migrations'];
-  readonly isLimited?: boolean;
 }
 
 /** How our connections are opened beside the host's, and how its own find their tables. */
@@ -43,7 +44,7 @@ export interface Place {
   readonly schema: string;
   readonly hostPath: string;
   /** @throws {PoolerRefusalError} */
-  open(wish: PoolWish): Promise<DataSource>;
+  open(wish: PlaceWish): Promise<DataSource>;
 }
 
 /**
@@ -58,40 +59,31 @@ export async function findPlace(
   const complaint = complaintAboutSchema(schema);
   if (complaint) throw new TypeError(`\`schema\` ${complaint}, not "${schema}"`);
   const { said, ...base } = addressOf(postgres);
-  const limits = { ...LIMITS, idle_in_transaction_session_timeout: standstillLimitMs };
+  const limits = { ...SESSION_LIMITS, idle_in_transaction_session_timeout: standstillLimitMs };
   const entities = 'dataSource' in postgres ? entitiesOf(postgres.dataSource) : {};
   return {
     schema,
     hostPath: await searchPathOf(postgres),
-    open: async ({ name, connections, migrations, isLimited = true }) => {
+    open: async ({ migrations, ...wish }) => {
+      const settings = {
+        ...UNDERSTOOD,
+        ...((wish.isLimited ?? true) ? limits : {}),
+        search_path: schema,
+        ...PLANNED,
+        ...CLAIMING,
+      };
+      // How soon a lost line is noticed is the host's to say, who knows it; of all else ours win.
+      const startUp = `${startUpOptions(PEER_LIMITS)} ${said} ${startUpOptions(settings)}`;
+      const ofAll = poolOptions(wish, startUp);
       const options = {
+        ...ofAll,
         ...base,
         // TypeORM keeps the table of migrations where it has the entities: ours is with our tables.
         ...(migrations ? { migrations, schema } : entities),
         ...{ synchronize: false, installExtensions: false, logging: false },
-        ...{ migrationsTableName: 'lastcall_migrations', migrationsTransactionMode: 'each' },
-        poolSize: connections,
-        connectTimeoutMS: CONNECT_LIMIT_MS,
-        applicationName: name,
-        extra: {
-          ...base.extra,
-          ...(isLimited ? { query_timeout: ANSWER_LIMIT_MS } : {}),
-          pipeline: true,
-          // How soon a lost line is noticed is the host's to say, who knows it; of all else ours win.
-          options: `${startUpOptions(PEER_LIMITS)} ${said} ${startUpOptions({
-            ...UNDERSTOOD,
-            ...(isLimited ? limits : {}),
-            search_path: schema,
-            enable_seqscan: 'off',
-            // By that, what is read as a whole all the same counts as so expensive that it is compiled each time.
-            jit: 'off',
-            // A bitmap would read and sort all that is due for each batch of it.
-            enable_bitmapscan: 'off',
-            default_transaction_isolation: 'read committed',
-          })}`,
-        },
+        extra: { ...base.extra, ...ofAll.extra },
       };
-      const ours = await openSessions(new DataSource(options as unknown as DataSourceOptions));
+      const ours = await openSessions(new DataSource(options));
       if ('dataSource' in postgres) letHear(ours, postgres.dataSource);
       return ours;
     },
@@ -156,12 +148,10 @@ const entitiesOf = ({ options }: HostDataSource): object =>
 
 /** What an address says of sessions replaces what is said beside it, as in node-postgres. */
 function addressAt(address: string | undefined, beside = ''): Address & { url?: string } {
-  if (address === undefined) return { ...POSTGRES, said: beside };
+  if (address === undefined) return { said: beside };
   const { url, options } = sessionAddress(address);
-  return { ...POSTGRES, url, said: options ?? beside };
+  return { url, said: options ?? beside };
 }
-
-const POSTGRES = { type: 'postgres', ...NODE_POSTGRES };
 
 const withoutUndefined = (given: object): object =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
