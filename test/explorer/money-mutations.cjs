@@ -340,14 +340,6 @@ const MONEY_MUTATIONS = [
     'WHERE r.rolname = $2',
   ),
   seeded(
-    'migrating-ends-by-limits',
-    'Who waits for a turn to migrate is ended by the limit that statements have there',
-    `${ORDERS}migrate.spec.ts`,
-    'migrate.ts',
-    'await turn.query(lifting());',
-    '',
-  ),
-  seeded(
     'doctor-ends-at-what-it-cannot-see',
     'The doctor ends where something cannot be looked at',
     `${ORDERS}ops/doctor/check.spec.ts`,

@@ -173,6 +173,18 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'migrating-ends-by-limits',
+    what: 'Who waits for a turn to migrate is ended by the limit that statements have there',
+    spec: 'libs/orders/src/migrate.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/migration-turn.ts',
+        find: 'await turn.query(lifting());',
+        replace: '',
+      },
+    ],
+  },
+  {
     name: 'relay-taken-for-a-customer',
     what: 'A burst leaves a core to the relay, as if a customer were waiting',
     spec: 'libs/orders/src/api-wait.spec.ts',

@@ -1,7 +1,6 @@
-import { MIGRATIONS_TABLE } from '@app/timeout';
+import { MIGRATIONS_TABLE, quoted } from '@app/timeout';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { type OwnObject, ownObjects } from './own-objects';
-import { quoted } from './quoted';
 
 /** The role that users of the application are members of: docs/threat-model.md. */
 export const APPLICATION_ROLE = 'lastcall_app';

@@ -1,12 +1,5 @@
-import {
-  lifting,
-  onceBack,
-  openSessions,
-  runMigrations,
-  takeMigrationTurn,
-  withOwnSessions,
-} from '@app/timeout';
-import { DataSource, type QueryRunner } from 'typeorm';
+import { inMigrationTurn, makeSchema, onceBack, openSessions, runMigrations } from '@app/timeout';
+import { DataSource } from 'typeorm';
 import {
   APPLICATION_ROLE,
   createApplicationRole,
@@ -18,7 +11,6 @@ import { type DatabaseAddress, dataSourceOptions, DEFAULT_SCHEMA } from './data-
 import { assertNoneOfHosts } from './kinds-of-hosts';
 import { moveToSchema } from './move-to-schema';
 import { expectMayMakeSchemas } from './own-objects';
-import { quoted } from './quoted';
 
 export type MigrationTarget = DatabaseAddress & Partial<Pick<Config, 'DATABASE_ROLE'>>;
 
@@ -51,40 +43,20 @@ async function migrateAll(
   const dataSource = new DataSource(
     dataSourceOptions({ url, schema, name, connections: 2, isLimited: false }),
   );
-  await withOwnSessions(await openSessions(dataSource));
-  try {
-    const turn = dataSource.createQueryRunner();
-    try {
-      // It waits for others who migrate, and stands still while another connection does.
-      await turn.query(lifting());
-      await takeMigrationTurn(turn);
-      const grants = async () => role === APPLICATION_ROLE || (await isGrantedAlready(turn));
-      if (await grants()) await expectMayMakeSchemas(turn);
-      await createSchema(turn, schema);
-      await moveToSchema(turn, schema, dataSource.migrations);
-      await assertNoneOfHosts(
-        schema,
-        (sql, params) => turn.query(sql, [...params]) as Promise<unknown[]>,
-      );
-      if (role === APPLICATION_ROLE) await createApplicationRole(turn);
-      const done = await runMigrations(dataSource, {}, begun);
-      if (await grants()) {
-        await grantToApplication(turn, schema, dataSource.migrations);
-      }
-      return done;
-    } finally {
-      await turn.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
-      await turn.release();
+  return inMigrationTurn(await openSessions(dataSource), async (turn) => {
+    const grants = async () => role === APPLICATION_ROLE || (await isGrantedAlready(turn));
+    if (await grants()) await expectMayMakeSchemas(turn);
+    await makeSchema(turn, schema);
+    await moveToSchema(turn, schema, dataSource.migrations);
+    await assertNoneOfHosts(
+      schema,
+      (sql, params) => turn.query(sql, [...params]) as Promise<unknown[]>,
+    );
+    if (role === APPLICATION_ROLE) await createApplicationRole(turn);
+    const done = await runMigrations(dataSource, {}, begun);
+    if (await grants()) {
+      await grantToApplication(turn, schema, dataSource.migrations);
     }
-  } finally {
-    await dataSource.destroy();
-  }
-}
-
-/** An owner who may make no schemas is given one by an administrator: then it is there. */
-async function createSchema(runner: QueryRunner, schema: string): Promise<void> {
-  const rows = (await runner.query('SELECT to_regnamespace($1) IS NOT NULL AS exists', [
-    quoted(schema),
-  ])) as { exists: boolean }[];
-  if (!rows[0]?.exists) await runner.query(`CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}`);
+    return done;
+  });
 }

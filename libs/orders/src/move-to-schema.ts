@@ -1,10 +1,9 @@
-import { MIGRATIONS_TABLE, patiently } from '@app/timeout';
+import { MIGRATIONS_TABLE, patiently, quoted } from '@app/timeout';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { APPLICATION_ROLE } from './application-role';
 import { ConfigError } from './config';
 import { DEFAULT_SCHEMA, OLD_SCHEMA } from './data-source';
 import { ownObjects } from './own-objects';
-import { quoted } from './quoted';
 
 /** The list that TypeORM keeps unless it is told another name: perhaps the host's, too. */
 const OLD_TABLE = 'migrations';

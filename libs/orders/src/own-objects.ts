@@ -1,6 +1,6 @@
+import { quoted } from '@app/timeout';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { ConfigError } from './config';
-import { quoted } from './quoted';
 
 /** A table, view or function that our migrations make, and what the application's role may do with it. */
 export interface OwnObject {

@@ -1,6 +1,9 @@
-import type { QueryRunner } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { isLockTimeout } from './database-errors';
 import { MigrationUnderWayError } from './errors';
+import { lifting } from './lift-limits';
+import { withOwnSessions } from './pooler';
+import { quoted } from './quoted';
 import { type Session, sessionText } from './session-text';
 import { warn } from './warn';
 
@@ -16,6 +19,39 @@ export interface TurnPatience {
   readonly tell?: (text: string) => void;
   readonly waitMs?: number;
   readonly waits?: number;
+}
+
+/**
+ * Does this having the turn, by its session: it waits for others who migrate, and stands still while another connection
+ * does. The data source is for this alone, and is closed whatever becomes of it.
+ * @throws {TransactionPoolingError}
+ * @throws {MigrationUnderWayError}
+ */
+export async function inMigrationTurn<T>(
+  opened: DataSource,
+  work: (turn: QueryRunner) => Promise<T>,
+): Promise<T> {
+  const dataSource = await withOwnSessions(opened);
+  try {
+    const turn = dataSource.createQueryRunner();
+    try {
+      await turn.query(lifting());
+      await takeMigrationTurn(turn);
+      return await work(turn);
+    } finally {
+      await turn.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
+      await turn.release();
+    }
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+/** An owner who may make no schemas is given one by an administrator: then it is there. */
+export async function makeSchema(turn: QueryRunner, schema: string): Promise<void> {
+  const sql = 'SELECT to_regnamespace($1) IS NULL AS missing';
+  const [row] = (await turn.query(sql, [quoted(schema)])) as { missing: boolean }[];
+  if (row?.missing) await turn.query(`CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}`);
 }
 
 /**

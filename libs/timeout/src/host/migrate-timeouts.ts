@@ -7,10 +7,8 @@ import { BrakesOfKinds1764140000000 } from '../migrations/1764140000000-brakes-o
 import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
 import { TimeoutSubjects1763701500000 } from '../migrations/1763701500000-timeout-subjects';
 import { Workers1763600010000 } from '../migrations/1763600010000-workers';
-import { lifting } from '../lift-limits';
-import { takeMigrationTurn } from '../migration-turn';
+import { inMigrationTurn, makeSchema } from '../migration-turn';
 import { onceBack } from '../once-back';
-import { withOwnSessions } from '../pooler';
 import { runMigrations } from '../run-migrations';
 import type { Place } from './connections';
 
@@ -50,22 +48,8 @@ async function migrate(place: Place, more: Migrations, begun: Set<string>): Prom
     migrations: [...MIGRATIONS, ...drivers, ...more],
     isLimited: false,
   });
-  const dataSource = await withOwnSessions(opened);
-  try {
-    const turn = dataSource.createQueryRunner();
-    try {
-      // It waits for others who migrate, and stands still while another connection does.
-      await turn.query(lifting());
-      await takeMigrationTurn(turn);
-      const sql = 'SELECT to_regnamespace($1) IS NULL AS missing';
-      const [row] = (await turn.query(sql, [place.schema])) as { missing: boolean }[];
-      if (row?.missing) await turn.query(`CREATE SCHEMA IF NOT EXISTS "${place.schema}"`);
-      return await runMigrations(dataSource, {}, begun);
-    } finally {
-      await turn.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
-      await turn.release();
-    }
-  } finally {
-    await dataSource.destroy();
-  }
+  return inMigrationTurn(opened, async (turn) => {
+    await makeSchema(turn, place.schema);
+    return runMigrations(opened, {}, begun);
+  });
 }
