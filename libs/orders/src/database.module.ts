@@ -1,6 +1,7 @@
 import {
   checked,
   closePool,
+  drainConnections,
   limitWaitsForTables,
   onceBack,
   onceFree,
@@ -73,8 +74,7 @@ const backgroundPool = ({ DATABASE_URL: url, DATABASE_SCHEMA: schema }: Config):
 };
 
 const closersPool = ({ DATABASE_URL: url, DATABASE_SCHEMA: schema, DRAINERS }: Config) => {
-  // Each kind has one to itself, and those that burst at the same time do not wait for each other.
-  const connections = DEADLINE_KINDS.length + 2 * DRAINERS;
+  const connections = drainConnections(DEADLINE_KINDS.length, DRAINERS);
   return { url, schema, name: 'lastcall closers', connections, claims: true };
 };
 

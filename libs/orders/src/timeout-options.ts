@@ -1,14 +1,10 @@
-import { DatabaseClock, type Lock, timerDriverKind } from '@app/timeout';
+import { DatabaseClock, type Lock, sweepDefaults, timerDriverKind } from '@app/timeout';
 import type { TimeoutCoreOptions } from '@app/timeout/module';
 import type { DataSource } from 'typeorm';
 import { longestApiTransactionMs } from './api-wait';
 import { BRAKED_KINDS, DEADLINE_KINDS } from './order/deadline-table';
 import { PROVIDER_FAILS, ProviderSuspicion } from './providers/provider-suspicion';
 import { type OrdersSetUp, prefixOf, toldAs } from './set-up';
-
-const UNHEALTHY_SWEEP_MS = 1_000;
-/** Slot and driver ring well within this time (bench/punctuality.ts); what is later is the sweep's. */
-const LEAVE_TO_TIMER_MS = 1_000;
 
 /** Deadlines, as the settings of orders ask for them. */
 export async function timeoutOptions(
@@ -37,11 +33,7 @@ export async function timeoutOptions(
     kinds: DEADLINE_KINDS,
     granularity: config.TIMER_GRANULARITY,
     horizonMs: config.TIMER_HORIZON,
-    sweep: {
-      intervalMs: config.SWEEP_INTERVAL,
-      unhealthyIntervalMs: UNHEALTHY_SWEEP_MS,
-      leaveToTimerMs: LEAVE_TO_TIMER_MS,
-    },
+    sweep: { ...sweepDefaults, intervalMs: config.SWEEP_INTERVAL },
     drain: { drainers: config.DRAINERS },
     othersWaitMs: () => longestApiTransactionMs(made.drainDataSource),
     brake: {

@@ -45,6 +45,7 @@ export type {
 } from './deadline-handler';
 export { countOverdue, deadlinesBetween, insertDeadlines } from './deadlines';
 export type { DrainCounts } from './drain-counts';
+export { drainConnections } from './drain-options';
 export { AlarmStoreError } from './drivers/alarm-store.error';
 export { MemoryDriver } from './drivers/memory/memory.driver';
 export {
@@ -132,7 +133,7 @@ export { SERVICE_LEVEL_MS } from './service-level';
 export type { ShardedSweepReport } from './shards/sharded-sweep';
 export { type ShardReport, SweepShards } from './shards/sweep-shards';
 export { unlessItStandsStill } from './stood-still';
-export type { SweepCounts } from './sweep';
+export { type SweepCounts, sweepDefaults } from './sweep';
 export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 export { TimeLimitError, withTimeLimit } from './time-limit';
 export { TimeoutRun } from './timeout-run';

@@ -25,6 +25,12 @@ export interface SweepOptions {
   readonly leaveToTimerMs: number;
 }
 
+export const sweepDefaults = {
+  unhealthyIntervalMs: 1_000,
+  /** Slot and driver ring well within this time (bench/punctuality.ts); what is later is the sweep's. */
+  leaveToTimerMs: 1_000,
+} as const satisfies Partial<SweepOptions>;
+
 export interface SweepCounts extends SweptCounts {
   /** Alarms armed because their deadline came within the horizon or the store lost them. */
   armed: number;

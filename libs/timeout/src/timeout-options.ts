@@ -35,8 +35,7 @@ export interface TimeoutParts {
   readonly dataSource: DataSource;
   /**
    * For claiming and handling, the heartbeat, and to find what has to be armed; a small pool of its own,
-   * with a connection for each kind and two for each drainer. Set `idle_in_transaction_session_timeout`: so long a process that stands still
-   * keeps its turn.
+   * with `drainConnections`. Set `idle_in_transaction_session_timeout`: so long a process that stands still keeps its turn.
    */
   readonly drainDataSource: DataSource;
   readonly clock: DatabaseClock;

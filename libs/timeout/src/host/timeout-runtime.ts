@@ -9,11 +9,11 @@ import type { DataSource } from 'typeorm';
 import { closePool } from '../close-pool';
 import { DatabaseClock } from '../database-clock';
 import { LazilyLoadedError } from '../errors';
-import { drainDefaults } from '../drain-options';
+import { drainConnections, drainDefaults } from '../drain-options';
 import { every, type Turns } from '../every';
 import { forgetHeld, nameSubjects } from '../held-deadlines';
 import { drainersHere } from '../pace';
-import type { SweepOptions } from '../sweep';
+import { sweepDefaults, type SweepOptions } from '../sweep';
 import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
 import { NoopLock } from '../locks/noop.lock';
 import { onceBack } from '../once-back';
@@ -50,8 +50,6 @@ const FOUND = { wasThere: true };
 const GRANULARITY_MS = 100;
 const HORIZON_MS = 900_000;
 const SWEEP_INTERVAL_MS = 10_000;
-const UNHEALTHY_SWEEP_MS = 1_000;
-const LEAVE_TO_TIMER_MS = 1_000;
 const ARMING_CONNECTIONS = 4;
 /** What is held no more is seen by nobody meanwhile: it only has its row. */
 const FORGET_HELD_MS = 60_000;
@@ -111,7 +109,7 @@ export class TimeoutRuntime
     const handlers = find();
     const kinds = handlers.map(({ mark }) => mark.kind);
     const { place, dataSource } = await openFirst(options, schema);
-    const ringing = kinds.length + 2 * drainers;
+    const ringing = drainConnections(kinds.length, drainers);
     const openRing = () => place.open({ name: 'lastcall ring', connections: ringing });
     const drainDataSource = ring ? await onceBack(openRing, FOUND) : dataSource;
     const clock = new DatabaseClock(drainDataSource);
@@ -120,11 +118,7 @@ export class TimeoutRuntime
     const lockFailed = (error: unknown): void => named.failed('lock', error);
     const lock = options.lock ? new AnsweredLock(options.lock, lockFailed) : new NoopLock();
     const parts = { driver, lock, dataSource, drainDataSource, clock, telemetry: named };
-    const sweep = {
-      intervalMs: options.sweepIntervalMs ?? SWEEP_INTERVAL_MS,
-      unhealthyIntervalMs: UNHEALTHY_SWEEP_MS,
-      leaveToTimerMs: LEAVE_TO_TIMER_MS,
-    };
+    const sweep = { ...sweepDefaults, intervalMs: options.sweepIntervalMs ?? SWEEP_INTERVAL_MS };
     const drain = { ...drainDefaults, drainers };
     const isDriverOfHost = typeof options.driver === 'object';
     const limits = { granularity: GRANULARITY_MS, horizonMs: HORIZON_MS, isDriverOfHost };
