@@ -423,8 +423,8 @@ const MONEY_MUTATIONS = [
     'webhook-age-by-own-clock',
     "A machine whose clock is wrong judges a webhook's age by it",
     `${ORDERS}payments/receive-webhook.spec.ts`,
-    'payments/receive-webhook.ts',
-    'const now = new Date(this.#clock.nowMs());',
+    'payments/notice-groups.ts',
+    'const now = new Date(clock.nowMs());',
     'const now = new Date();',
   ),
   seeded(

@@ -453,9 +453,9 @@ const MUTATIONS = [
     what: 'A webhook answered with 2xx before it is stored',
     edits: [
       {
-        file: `${ORDERS}payments/receive-webhook.ts`,
-        find: 'await group.submit(',
-        replace: 'void group.submit(',
+        file: `${ORDERS}payments/notice-groups.ts`,
+        find: 'await orRefusal(group.submit(',
+        replace: 'void orRefusal(group.submit(',
       },
     ],
   },

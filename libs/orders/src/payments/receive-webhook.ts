@@ -18,8 +18,6 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { ApplyNotices, type PaymentOwners } from './apply-notices';
-import { LastcallError } from '../order/errors';
-import { GroupCommit } from '../group-commit';
 import { type HowToCarryOut, tookTooLong } from '../group-commit-options';
 import { ORDER_LOCK_PREFIX, orderLockKey } from '../order/order';
 import { ORDER_LOCK } from '../order/order-guard';
@@ -28,16 +26,12 @@ import { isUuid } from '../order/uuid';
 import type { ProviderNotice } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
 import { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from '../order/telemetry';
+import { NoticeGroups } from './notice-groups';
 import { withOwnId } from './own-id';
-import { readNotice, type WebhookHeaders } from './read-notice';
+import type { WebhookHeaders } from './read-notice';
 import { NOT_YET, storeWebhooks, unknownAmong } from './webhook-inbox';
 import { waitNoMore } from '../order/wait-no-more';
 
-const MAX_GROUP = 200;
-const LANES = 2;
-/** More than a small group takes: many at once are taken by both. */
-const NEXT_LANE_AFTER_MS = 20;
-const MAX_WAITING = 10_000;
 /** What a group had to wait for in vain, a table or the host, keeps others for longer: what comes meanwhile is stored. */
 const APPLY_LATER_FOR_MS = 1_000;
 
@@ -48,9 +42,7 @@ const APPLY_LATER_FOR_MS = 1_000;
  */
 @Injectable()
 export class ReceiveWebhook implements OnApplicationShutdown {
-  /** By provider's name: a busy one's notices wait for each other, and for nobody else's. */
-  readonly #groups: ReadonlyMap<string, GroupCommit<ProviderNotice, WebhookResult>>;
-  readonly #clock: DatabaseClock;
+  readonly #groups: NoticeGroups;
   #appliesFromMs = -Infinity;
 
   constructor(
@@ -58,42 +50,26 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     private readonly applying: ApplyNotices,
     private readonly timeouts: TimeoutService,
     @Inject(ORDER_LOCK) private readonly lock: Lock,
-    private readonly providers: PaymentProviders,
+    providers: PaymentProviders,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {
-    this.#clock = new DatabaseClock(dataSource);
-    const group = (provider: string): GroupCommit<ProviderNotice, WebhookResult> =>
-      new GroupCommit((notices, how) => this.#takeGroup(provider, notices, how), {
-        maxGroup: MAX_GROUP,
-        lanes: LANES,
-        nextLaneAfterMs: NEXT_LANE_AFTER_MS,
-        maxWaiting: MAX_WAITING,
-        overflow: () => new LastcallError('busy', 'Too many webhooks at once; send it again'),
-        isEverybodys,
-        isForAllWaiting: isTableLocked,
-      });
-    this.#groups = new Map(providers.names.map((name) => [name, group(name)]));
+    const clock = new DatabaseClock(dataSource);
+    this.#groups = new NoticeGroups(
+      { providers, telemetry, clock, asTaken: withOwnId },
+      (provider, notices, how) => this.#takeGroup(provider, notices, how),
+    );
   }
 
   /**
    * Resolves when the webhook is stored: answer 2xx then, and only then.
    * @throws {LastcallError} unknown_provider, bad_signature, stale_timestamp, invalid_request, busy
    */
-  async receive(providerName: string, rawBody: Buffer, headers: WebhookHeaders): Promise<void> {
-    const provider = this.providers.find(providerName);
-    const group = this.#groups.get(providerName);
-    if (!provider || !group) {
-      throw new LastcallError('unknown_provider', `No provider "${providerName}" is switched on`);
-    }
-    // By the database's clock: a machine whose own is wrong must refuse no genuine webhook.
-    await this.#clock.freshen();
-    const now = new Date(this.#clock.nowMs());
-    const said = await readNotice(provider, rawBody, headers, { now, telemetry: this.telemetry });
-    this.telemetry.webhook(await group.submit(withOwnId(said)));
+  receive(providerName: string, rawBody: Buffer, headers: WebhookHeaders): Promise<void> {
+    return this.#groups.receive(providerName, rawBody, headers);
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([...this.#groups.values()].map((group) => group.drained()));
+    await this.#groups.drained();
   }
 
   async #takeGroup(

@@ -1,13 +1,12 @@
-import { backoffMs, type Due, failpoint, isEverybodys, isTableLocked, type Tx } from '@app/timeout';
+import { backoffMs, type Due, failpoint, type Tx } from '@app/timeout';
 import type { HostTx } from '@app/timeout/module';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { GroupCommit } from '../group-commit';
 import { answerOf, isRefundNotice } from '../money/refund-notice';
 import { parseRefundKey } from '../providers/refund-key';
 import { orRefusal } from '../order/database-refusal';
-import { LastcallError } from '../order/errors';
 import type { WebhookResult } from '../order/telemetry';
-import { readNotice, type WebhookHeaders } from '../payments/read-notice';
+import { NoticeGroups } from '../payments/notice-groups';
+import type { WebhookHeaders } from '../payments/read-notice';
 import type { ProviderNotice } from '../providers/payment-provider';
 import type { TargetPayment } from './close-target';
 import { TargetInbox, type WaitingWebhook } from './target-inbox';
@@ -23,9 +22,6 @@ import {
 } from './target-parts';
 import { TargetRefunds } from './target-refunds';
 
-const MAX_GROUP = 200;
-const LANES = 2;
-const MAX_WAITING = 10_000;
 /** What is told of a payment before the shop has committed it: about four minutes of looking again. */
 const MAX_UNKNOWN = 8;
 
@@ -49,7 +45,7 @@ const OF_CAPTURES: Record<TargetOutcome, Outcome> = {
  */
 @Injectable()
 export class TargetWebhooks implements OnApplicationShutdown {
-  readonly #groups: ReadonlyMap<string, GroupCommit<ProviderNotice, WebhookResult>>;
+  readonly #groups: NoticeGroups;
   readonly #inbox: TargetInbox;
 
   constructor(
@@ -58,34 +54,19 @@ export class TargetWebhooks implements OnApplicationShutdown {
     private readonly refunds: TargetRefunds,
   ) {
     this.#inbox = new TargetInbox(parts.runtime.schema);
-    const group = (provider: string): GroupCommit<ProviderNotice, WebhookResult> =>
-      new GroupCommit((notices) => this.#store(provider, notices), {
-        maxGroup: MAX_GROUP,
-        lanes: LANES,
-        maxWaiting: MAX_WAITING,
-        overflow: () => new LastcallError('busy', 'Too many webhooks at once; send it again'),
-        isEverybodys,
-        isForAllWaiting: isTableLocked,
-      });
-    this.#groups = new Map(parts.providers.names.map((name) => [name, group(name)]));
+    const { providers, telemetry, runtime } = parts;
+    this.#groups = new NoticeGroups(
+      { providers, telemetry, clock: runtime.clock, orRefusal },
+      (provider, notices) => this.#store(provider, notices),
+    );
   }
 
   /**
    * Resolves when the webhook is stored: answer 2xx then, and only then.
    * @throws {LastcallError} unknown_provider, bad_signature, stale_timestamp, invalid_request, busy, unavailable
    */
-  async receive(providerName: string, rawBody: Buffer, headers: WebhookHeaders): Promise<void> {
-    const { providers, runtime, telemetry } = this.parts;
-    const provider = providers.find(providerName);
-    const group = this.#groups.get(providerName);
-    if (!provider || !group) {
-      throw new LastcallError('unknown_provider', `No provider "${providerName}" is switched on`);
-    }
-    // By the database's clock: a machine whose own is wrong must refuse no genuine webhook.
-    await orRefusal(runtime.clock.freshen());
-    const now = new Date(runtime.clock.nowMs());
-    const notice = await readNotice(provider, rawBody, headers, { now, telemetry });
-    telemetry.webhook(await orRefusal(group.submit(notice)));
+  receive(provider: string, rawBody: Buffer, headers: WebhookHeaders): Promise<void> {
+    return this.#groups.receive(provider, rawBody, headers);
   }
 
   async handle(due: readonly Due[], tx: HostTx): Promise<{ changed: number }> {
@@ -106,7 +87,7 @@ export class TargetWebhooks implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([...this.#groups.values()].map((group) => group.drained()));
+    await this.#groups.drained();
   }
 
   #store(provider: string, notices: readonly ProviderNotice[]): Promise<WebhookResult[]> {
