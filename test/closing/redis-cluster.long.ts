@@ -1,5 +1,5 @@
 import { examineDependencies, runInvariants } from '@app/orders';
-import { slotAlarm } from '../../libs/timeout/src/alarm-for';
+import { slotAlarm } from '../../libs/timeout/src/slots';
 import { tagIndexOf } from '../../libs/timeout/src/hash-tags';
 import { OwnCluster } from '../../libs/timeout/src/testing/own-cluster';
 import { AwakeTime } from '../../libs/timeout/src/testing/awake-time';

@@ -34,11 +34,7 @@ const ALARM_MUTATIONS = [
     'begun-slot-armed-once',
     'A slot that has begun is not armed again, although its alarm may have rung before this commit',
     'alarms.spec.ts',
-    [
-      'alarms.ts',
-      'if (isBegun || !this.#armedSlots.has(atMs))',
-      'if (!this.#armedSlots.has(atMs))',
-    ],
+    ['alarms.ts', 'if (isBegun || !this.#cover.isArmed(atMs))', 'if (!this.#cover.isArmed(atMs))'],
   ),
   seeded(
     'forgetting-is-overwritten',

@@ -1,10 +1,8 @@
 import type { DataSource } from 'typeorm';
 import type { Deadline } from './deadline-handler';
 import { deadlinesBetween, slotsBetween } from './deadlines';
+import { type Granularity, slotAlarm, slotEndMs } from './slots';
 import type { Alarm } from './timer-driver';
-
-/** How alarms stand for deadlines: one for each slot of so many milliseconds, or one each. */
-export type Granularity = number | 'subject';
 
 /** Deadlines read from Postgres at once where there may be hundreds of thousands. */
 const PAGE = 1_000;
@@ -24,12 +22,7 @@ export function alarmFor(deadline: Deadline, granularity: Granularity): Alarm {
     // The instant is part of it: one that was put back must not be taken for its old alarm.
     return { id: `${kind}-${subjectId}-${version}-${dueAt.getTime()}`, at: dueAt };
   }
-  return slotAlarm(Math.ceil(deadline.dueAt.getTime() / granularity) * granularity, granularity);
-}
-
-/** Of the slot of `slotMs` that ends then; what is due just as it begins is the slot's before. */
-export function slotAlarm(endMs: number, slotMs: number): Alarm {
-  return { id: `slot-${endMs}`, at: new Date(endMs - slotMs) };
+  return slotAlarm(slotEndMs(deadline.dueAt, granularity), granularity);
 }
 
 /** For arming many: between two pages whoever arms can be told to end. */

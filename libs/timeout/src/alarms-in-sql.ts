@@ -1,4 +1,4 @@
-import type { Granularity } from './alarm-for';
+import { type Granularity, slotEndInSql } from './slots';
 
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 
@@ -6,13 +6,13 @@ const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 export function alarmIdInSql(granularity: Granularity): string {
   if (granularity === 'subject')
     return `kind || '-' || subject_id || '-' || version || '-' || (extract(epoch FROM due_at) * 1000)::bigint`;
-  return `'slot-' || (${slotEnd(granularity)})`;
+  return `'slot-' || (${endOfSlot(granularity)})`;
 }
 
 /** And its instant. */
 export function alarmAtInSql(granularity: Granularity): string {
   if (granularity === 'subject') return 'due_at';
-  return `to_timestamp((${slotEnd(granularity)} - ${Math.trunc(granularity)}) / 1000.0)`;
+  return `to_timestamp((${endOfSlot(granularity)} - ${Math.trunc(granularity)}) / 1000.0)`;
 }
 
 /**
@@ -35,6 +35,4 @@ export function hasDeadlineInSql(granularity: Granularity, id: string, kinds: st
              AND due_at > now() AND ${endMs} % ${slotMs} = 0 LIMIT 1`;
 }
 
-function slotEnd(slotMs: number): string {
-  return `ceil(extract(epoch FROM due_at) * 1000 / ${Math.trunc(slotMs)})::bigint * ${Math.trunc(slotMs)}`;
-}
+const endOfSlot = (slotMs: number): string => slotEndInSql(String(Math.trunc(slotMs)));

@@ -1,5 +1,6 @@
-import { alarmFor, type Granularity } from './alarm-for';
+import { alarmFor } from './alarm-for';
 import { Alarms } from './alarms';
+import type { Granularity } from './slots';
 import { silentTelemetry } from './telemetry';
 import { TRUSTED_ABILITIES } from './testing/trusted-abilities';
 import { DeadlineStore, subject } from './testing/deadline-store';

@@ -1,17 +1,12 @@
 import type { DataSource } from 'typeorm';
 import { AnsweredCalls, type StoreCalls } from './answered-calls';
-import {
-  alarmFor,
-  type Granularity,
-  inPages,
-  singleAlarms,
-  slotAlarm,
-  slotAlarms,
-} from './alarm-for';
+import { type AlarmCover, coverOf } from './alarm-cover';
+import { alarmFor, inPages } from './alarm-for';
 import type { MeasuredClock } from './clock';
 import type { Deadline } from './deadline-handler';
 import { bringNear } from './far-deadlines';
 import { armLost } from './lost-alarms';
+import type { Granularity } from './slots';
 import type { Alarm, Survey, TimerDriver } from './timer-driver';
 import { armsAlarms } from './timer-limits';
 import type { TimerStoreHealth } from './timer-store-health';
@@ -50,8 +45,7 @@ const SOON_MS = 2_000;
  * armed again by `catchUp`, which those who sweep call.
  */
 export class Alarms {
-  /** Slots known to be armed, by their beginning. Bounded by horizon / granularity. */
-  readonly #armedSlots = new Set<number>();
+  readonly #cover: AlarmCover;
   #prunedAtMs = 0;
   #waiting = new Map<string, Alarm>();
   #flushing: Promise<void> | undefined;
@@ -75,11 +69,12 @@ export class Alarms {
     readonly options: AlarmsOptions,
   ) {
     this.#store = new AnsweredCalls(driver);
+    this.#cover = coverOf(options.granularity, dataSource, options.kinds);
   }
 
   /** How many slots this process knows to be armed. */
   get rememberedSlots(): number {
-    return this.#armedSlots.size;
+    return this.#cover.remembered;
   }
 
   /** True where the last `catchUp` has not brought all near that is within reach: there is more to do at once. */
@@ -103,16 +98,15 @@ export class Alarms {
       const atMs = alarm.at.getTime();
       // A slot that has begun may have rung before this deadline was committed: it rings again.
       const isBegun = atMs <= nowMs + CLOCK_ERROR_MS;
-      if (isBegun || !this.#armedSlots.has(atMs)) this.#waiting.set(alarm.id, alarm);
+      if (isBegun || !this.#cover.isArmed(atMs)) this.#waiting.set(alarm.id, alarm);
     }
     this.#flushSoon();
   }
 
   /** Arms the slot that ends then once more, in the background: whoever has heard it looks no longer. */
   ringAgain(slotEndMs: number): void {
-    const { granularity } = this.options;
-    if (granularity === 'subject') return;
-    const alarm = slotAlarm(slotEndMs, granularity);
+    const alarm = this.#cover.again(slotEndMs);
+    if (!alarm) return;
     this.#waiting.set(alarm.id, alarm);
     this.#flushSoon();
   }
@@ -150,7 +144,7 @@ export class Alarms {
     if (!signal?.aborted) await this.#armAnyway(nowMs, signal);
     if (signal?.aborted) return armed;
     const untilMs = nowMs + this.options.horizonMs;
-    for await (const alarms of this.#due(Math.max(nowMs, this.#armedUntilMs), untilMs)) {
+    for await (const alarms of this.#cover.due(Math.max(nowMs, this.#armedUntilMs), untilMs)) {
       await this.#store.arm(alarms);
       this.#remember(alarms, epoch);
       armed += alarms.length;
@@ -166,7 +160,7 @@ export class Alarms {
   /** Trusts nothing armed so far: the next `catchUp` arms everything within the horizon again. */
   forget(): void {
     this.#epoch += 1;
-    this.#armedSlots.clear();
+    this.#cover.forget();
     this.#armedUntilMs = 0;
   }
 
@@ -243,66 +237,28 @@ export class Alarms {
     if (this.#armedUntilMs === 0 || this.#catchUps % LOOK_THROUGH_EVERY !== 0) return 0;
     // What cannot be listed, or is armed from here only, is armed anyway when it comes near.
     if (!this.#store.abilities.surveys || this.#store.abilities.scope === 'process') return 0;
-    const fromMs = nowMs + SOON_MS;
-    const { granularity, kinds } = this.options;
-    const expected =
-      granularity === 'subject'
-        ? singleAlarms(this.dataSource, kinds, fromMs, this.#armedUntilMs)
-        : [
-            [...this.#armedSlots]
-              .filter((startMs) => startMs > fromMs)
-              .map((startMs) => slotAlarm(startMs + granularity, granularity)),
-          ];
+    const expected = this.#cover.expected(nowMs + SOON_MS, this.#armedUntilMs);
     return armLost(expected, survey, this.#store, this.health, signal);
   }
 
-  /**
-   * What is armed already is left as it is, so this costs a call or two and changes nothing. Nobody
-   * but us arms for a `process` driver what other processes have placed since the last call.
-   */
   async #armAnyway(nowMs: number, signal?: AbortSignal): Promise<void> {
     const untilMs = Math.min(nowMs + ARM_ANYWAY_MS, this.#armedUntilMs);
-    const { scope, dedupes } = this.#store.abilities;
     if (untilMs <= nowMs) return;
-    if (this.options.granularity !== 'subject') {
-      const slots = await this.#slots(nowMs, untilMs);
-      const unknown = slots.filter(({ at }) => !this.#armedSlots.has(at.getTime()));
-      for (const alarms of inPages(dedupes ? slots : unknown)) {
-        await this.#store.arm(alarms);
-        if (signal?.aborted) return;
-      }
-    } else if (scope === 'process') {
-      const singles = singleAlarms(this.dataSource, this.options.kinds, nowMs, untilMs);
-      for await (const alarms of singles) {
-        await this.#store.arm(alarms);
-        if (signal?.aborted) return;
-      }
+    for await (const alarms of this.#cover.anyway(nowMs, untilMs, this.#store.abilities)) {
+      await this.#store.arm(alarms);
+      if (signal?.aborted) return;
     }
-  }
-
-  async *#due(fromMs: number, untilMs: number): AsyncGenerator<readonly Alarm[]> {
-    if (this.options.granularity === 'subject') {
-      yield* singleAlarms(this.dataSource, this.options.kinds, fromMs, untilMs);
-      return;
-    }
-    const slots = await this.#slots(fromMs, untilMs);
-    yield* inPages(slots.filter(({ at }) => !this.#armedSlots.has(at.getTime())));
-  }
-
-  #slots(fromMs: number, untilMs: number): Promise<Alarm[]> {
-    const { granularity, kinds } = this.options;
-    return slotAlarms(this.dataSource, kinds, fromMs, untilMs, granularity as number);
   }
 
   #remember(alarms: readonly Alarm[], epoch: number): void {
-    if (this.options.granularity === 'subject' || epoch !== this.#epoch) return;
-    for (const alarm of alarms) this.#armedSlots.add(alarm.at.getTime());
+    if (epoch !== this.#epoch) return;
+    this.#cover.remember(alarms);
   }
 
   /** At most once a second, as every process does it, also one that only arms. */
   #prune(nowMs: number): void {
     if (Math.abs(nowMs - this.#prunedAtMs) < 1_000) return;
     this.#prunedAtMs = nowMs;
-    for (const startMs of this.#armedSlots) if (startMs < nowMs) this.#armedSlots.delete(startMs);
+    this.#cover.forgetBefore(nowMs);
   }
 }

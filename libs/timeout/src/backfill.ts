@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { alarmFor, type Granularity } from './alarm-for';
+import { alarmFor } from './alarm-for';
+import type { Granularity } from './slots';
 import type { Clock } from './clock';
 import type { Deadline } from './deadline-handler';
 import { failpoint } from './failpoint';

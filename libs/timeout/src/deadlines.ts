@@ -3,6 +3,7 @@ import type { Transaction } from './transaction';
 import type { DataSource } from 'typeorm';
 import type { Deadline, DueDeadline } from './deadline-handler';
 import { isFar } from './far-deadlines';
+import { slotEndInSql } from './slots';
 
 export interface DeadlineRow {
   kind: string;
@@ -74,13 +75,13 @@ export async function slotsBetween(
   until: Date,
   slotMs: number,
 ): Promise<number[]> {
-  const rows = await queryRows<{ slot: string }>(
+  const rows = await queryRows<{ endMs: string }>(
     dataSource,
-    `SELECT DISTINCT ceil(extract(epoch FROM due_at) * 1000 / $4::int)::bigint AS slot
+    `SELECT DISTINCT ${slotEndInSql('$4::int')} AS "endMs"
        FROM near_deadlines WHERE kind = ANY ($1) AND due_at > $2 AND due_at <= $3`,
     [kinds, after, until, slotMs],
   );
-  return rows.map((row) => Number(row.slot) * slotMs);
+  return rows.map(({ endMs }) => Number(endMs));
 }
 
 /** The kinds that have a deadline waiting: a step through the index for each, however many wait. */

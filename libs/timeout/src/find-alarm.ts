@@ -1,5 +1,6 @@
-import { alarmFor, type Granularity } from './alarm-for';
+import { alarmFor } from './alarm-for';
 import type { Deadline } from './deadline-handler';
+import type { Granularity } from './slots';
 import type { Alarm, TimerDriver } from './timer-driver';
 import { TimerAbilityError, unseenAlarms } from './timer-limits';
 

@@ -1,6 +1,7 @@
 export { armNextAttempts, type Attempt, type Attempted, AttemptQueue } from './attempts';
 export { backoffMs } from './backoff';
-export { alarmFor, type Granularity } from './alarm-for';
+export { alarmFor } from './alarm-for';
+export type { Granularity } from './slots';
 export { Alarms, type AlarmsOptions } from './alarms';
 export {
   Backfill,

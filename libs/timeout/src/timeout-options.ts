@@ -1,9 +1,9 @@
 import type { DataSource } from 'typeorm';
-import type { Granularity } from './alarm-for';
 import type { BrakeOptions } from './brake';
 import type { DatabaseClock } from './database-clock';
 import type { DrainOptions } from './drain-options';
 import type { Lock } from './lock';
+import type { Granularity } from './slots';
 import type { SweepOptions } from './sweep';
 import type { TimeoutTelemetry } from './telemetry';
 import type { TimerDriver } from './timer-driver';

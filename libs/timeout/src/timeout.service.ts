@@ -24,6 +24,7 @@ import type { TimeoutOptions, TimeoutParts } from './timeout-options';
 import { TimerStoreHealth } from './timer-store-health';
 import { TimerAbilityError, unseenAlarms } from './timer-limits';
 import type { Transaction } from './transaction';
+import { slotMsOf } from './slots';
 import { VerifyAlarms } from './verify-alarms';
 
 /** Below what a process gets to end in (docs/operations.md). */
@@ -245,8 +246,7 @@ export class TimeoutService {
       // Only told: kinds wait for themselves, and the alarms are done.
       // A ring may be late, or for what was committed late: it names the slot where to look from. And
       // in versions before this one slots rang at their ends.
-      const { granularity } = this.options;
-      const slotMs = granularity === 'subject' ? 0 : granularity;
+      const slotMs = slotMsOf(this.options.granularity);
       const untilMs = slotMs === 0 ? undefined : Math.max(...rung) + slotMs;
       for (const drain of this.#all()) {
         drain.signal('timer', Math.min(...rung) - slotMs, untilMs);

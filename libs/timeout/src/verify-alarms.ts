@@ -1,5 +1,5 @@
 import type { DataSource, QueryRunner } from 'typeorm';
-import type { Granularity } from './alarm-for';
+import { type Granularity, slotMsOf } from './slots';
 import { alarmAtInSql, alarmIdInSql, hasDeadlineInSql } from './alarms-in-sql';
 import { armAnew } from './lost-alarms';
 import type { Alarm, TimerDriver } from './timer-driver';
@@ -153,12 +153,6 @@ export class VerifyAlarms {
     }
   }
 
-  /** How long after an alarm's instant what it is for may come due. */
-  get #slotMs(): number {
-    const { granularity } = this.parts;
-    return granularity === 'subject' ? 0 : granularity;
-  }
-
   async #compare(runner: QueryRunner): Promise<AlarmsReport> {
     for await (const page of pages(runner, 'alarms_expected')) {
       await runner.query(
@@ -168,7 +162,7 @@ export class VerifyAlarms {
                    FROM ${AS_PAGE} AS e (id, at) OFFSET 0) AS e
           WHERE at > clock_timestamp() + ${NEAR}
             AND (found_at BETWEEN at AND at + $3 * interval '1 millisecond') IS NOT TRUE`,
-        [...asPage(page), this.#slotMs],
+        [...asPage(page), slotMsOf(this.parts.granularity)],
       );
     }
     for await (const page of pages(runner, 'alarms_found')) {
