@@ -33,7 +33,15 @@ const LARGEST_APART = 1_000;
 /** How many are tried to see whether the handler works again. */
 const PROBED = 10;
 
-const NOTHING = ClaimedBatch.of([]);
+/** What a batch has claimed, when, and whether nothing more was to be had; or why it did not begin. */
+interface Claim {
+  readonly claimed: ClaimedBatch;
+  readonly atMs: number;
+  readonly sawAll: boolean;
+  readonly refused?: BatchOutcome;
+}
+
+const NOTHING: Claim = { claimed: ClaimedBatch.of([]), atMs: 0, sawAll: false };
 
 /** What is to become of the next batch. */
 interface BatchPlan extends Plan {
@@ -79,37 +87,16 @@ export class DrainBatch {
     // Probes look anywhere: a shard leaves them to the others.
     if (health.waits || (asked.shard && health.isStopped)) return 'stopped';
     const plan = this.#plan();
-    let refused: BatchOutcome | undefined;
-    let claimed = NOTHING;
-    const claimedAt = { ms: 0 };
-    let sawAll = false;
-    const claim = async (tx: Transaction): Promise<ClaimedBatch> => {
+    let last = NOTHING;
+    const claim = async (tx: Transaction): Promise<Claim> => {
       // Of an attempt that was rolled back.
-      if (claimed.count > 0) this.#front.fall();
-      claimed = NOTHING;
-      const { brake } = this.parts;
-      const { timesEngaged } = brake;
-      const askedMs = brake.uptimeMs();
-      const turns = plan.drainers + this.#hanging.beside(this.own.drainers);
-      const braked = brake.covers(this.kind) ? brake.kinds : [];
-      const entry = await enterBatch(tx, this.kind, turns, braked);
-      if (entry.hasTurn) this.#hanging.had();
-      // Put on meanwhile: what was read may be from before that, and is read again.
-      refused = brake.timesEngaged === timesEngaged ? this.#refusal(entry, askedMs) : 'unjudged';
-      if (refused) return claimed;
-      // Having the turn, so that nobody else makes use of the rest.
-      if (plan.restMs > 0) await pause(plan.restMs);
-      // Of a probe, rows that somebody holds are left out.
-      [claimed, sawAll] = plan.isProbe
-        ? [await claimSome(tx, this.kind, plan.limit), false]
-        : await this.#claimDue(tx, plan.limit, asked);
-      claimedAt.ms = entry.now.getTime();
-      if (claimed.count > 0) this.own.pace.claimed(claimedAt.ms - claimed.between.oldestMs);
-      if (claimed.count === plan.limit && !plan.isApart) moreIsDue();
-      return claimed;
+      if (last.claimed.count > 0) this.#front.fall();
+      last = NOTHING;
+      return (last = await this.#claim(tx, asked, plan, moreIsDue));
     };
     try {
-      const { aside, also } = await this.#carryOut(asked, plan, claim, claimedAt, total);
+      const { aside, also } = await this.#carryOut(asked, plan, claim, total);
+      const { refused, claimed, sawAll } = last;
       if (refused) return refused;
       if (plan.isProbe) health.followUps.probeBegins();
       this.followUps.begin(claimed, aside);
@@ -117,7 +104,7 @@ export class DrainBatch {
       return sawAll && also.length === 0 ? 'all' : 'more';
     } catch (error) {
       this.#front.fall();
-      return this.#aside.rolledBack(error, { claimed, ...plan }, asked.shard, total);
+      return this.#aside.rolledBack(error, { claimed: last.claimed, ...plan }, asked.shard, total);
     }
   }
 
@@ -138,6 +125,35 @@ export class DrainBatch {
     const most = isProbe ? PROBED : isApart ? LARGEST_APART : plan.limit;
     const drainers = this.#aside.heldUp.askToBeAlone ? 1 : plan.drainers;
     return { ...plan, drainers, limit: Math.min(plan.limit, most), isProbe, isApart };
+  }
+
+  async #claim(
+    tx: Transaction,
+    asked: Asked,
+    plan: BatchPlan,
+    moreIsDue: () => void,
+  ): Promise<Claim> {
+    const { brake } = this.parts;
+    const { timesEngaged } = brake;
+    const askedMs = brake.uptimeMs();
+    const turns = plan.drainers + this.#hanging.beside(this.own.drainers);
+    const braked = brake.covers(this.kind) ? brake.kinds : [];
+    const entry = await enterBatch(tx, this.kind, turns, braked);
+    if (entry.hasTurn) this.#hanging.had();
+    // Put on meanwhile: what was read may be from before that, and is read again.
+    const refused =
+      brake.timesEngaged === timesEngaged ? this.#refusal(entry, askedMs) : 'unjudged';
+    if (refused) return { ...NOTHING, refused };
+    // Having the turn, so that nobody else makes use of the rest.
+    if (plan.restMs > 0) await pause(plan.restMs);
+    // Of a probe, rows that somebody holds are left out.
+    const [claimed, sawAll] = plan.isProbe
+      ? [await claimSome(tx, this.kind, plan.limit), false]
+      : await this.#claimDue(tx, plan.limit, asked);
+    const atMs = entry.now.getTime();
+    if (claimed.count > 0) this.own.pace.claimed(atMs - claimed.between.oldestMs);
+    if (claimed.count === plan.limit && !plan.isApart) moreIsDue();
+    return { claimed, atMs, sawAll };
   }
 
   #refusal(entry: BatchEntry, askedMs: number): BatchOutcome | undefined {
@@ -179,16 +195,16 @@ export class DrainBatch {
   async #carryOut(
     { by, shard }: Asked,
     plan: BatchPlan,
-    claim: (tx: Transaction) => Promise<ClaimedBatch>,
-    claimedAt: { readonly ms: number },
+    claim: (tx: Transaction) => Promise<Claim>,
     total: DrainCounts,
   ): Promise<LeftAside> {
+    const { isApart, isProbe } = plan;
     let release = async (): Promise<void> => undefined;
     try {
       let [startedMs, count] = [0, 0];
       const left = await inTransaction(this.parts.dataSource, async (tx) => {
         await release(); // of an attempt that was rolled back
-        const claimed = await claim(tx);
+        const { claimed, atMs } = await claim(tx);
         count = claimed.count;
         if (count === 0) return NOTHING_ASIDE;
         const { mine, contended, isLocked, giveBack } = await lockBatch(
@@ -202,36 +218,25 @@ export class DrainBatch {
         const handled = await handleClaimed(mine, tx, {
           ...{ kind: this.kind, handler: this.handler, by, judge: this.own.health.followUps },
           ...{ rates: this.#aside.rates, suspects: this.#aside.suspects },
+          ...{ isApart, isProbe, isLocked, isJudged: this.own.health.handler.isJudged },
           answerLimitMs: this.own.answerLimitMs,
-          ...{
-            isApart: plan.isApart,
-            isProbe: plan.isProbe,
-            isLocked,
-            isJudged: this.own.health.handler.isJudged,
-          },
         });
         const { changed, lost, failed } = handled;
-        const left = await this.#aside.leave(
-          tx,
-          mine,
-          { ...handled, contended },
-          plan,
-          claimedAt.ms,
-        );
+        const left = await this.#aside.leave(tx, mine, { ...handled, contended }, plan, atMs);
         const [found, putBack] = [count - failed.length, left.back.length];
         const counts = { found, changed, lost, putBack, failed: failed.length };
-        await shard?.keep(tx, counts, claimedAt.ms - claimed.between.oldestMs);
+        await shard?.keep(tx, counts, atMs - claimed.between.oldestMs);
         tx.afterCommit(() => {
           this.#aside.armAgain([...left.back, ...left.also], shard);
           addCounts(total, counts);
-          this.#tellOfLateness(claimed, claimedAt.ms);
+          this.#tellOfLateness(claimed, atMs);
           left.learn();
         });
         return left;
       });
       // From the first row it locked to its commit: the time for which a customer may have to wait.
       const tookMs = performance.now() - startedMs;
-      if (count > 0 && !plan.isProbe) this.own.pace.took(plan, count, tookMs);
+      if (count > 0 && !isProbe) this.own.pace.took(plan, count, tookMs);
       return left;
     } finally {
       const releasing = release().finally(() => this.#releasing.delete(releasing));
