@@ -531,7 +531,7 @@ const SPEC_MUTATIONS = [
   seeded(
     'unknown-kinds-stop-the-boot',
     'Deadlines of a kind that another version knows stop this one',
-    'sweep.spec.ts',
+    'timeout.service.spec.ts',
     [
       'timeout.service.ts',
       'if (unknown.length > 0) this.parts.telemetry.unknownKinds(unknown);',

@@ -1,31 +1,18 @@
 import { until } from '../../../test/support/until';
 import { enterBatch } from './batch-entry';
 import { claimDue } from './claim-due';
-import { DatabaseClock } from './database-clock';
-import type { DeadlineHandler } from './deadline-handler';
-import { NoopLock } from './locks/noop.lock';
-import { silentTelemetry, type TimeoutTelemetry } from './telemetry';
-import { DeadlineStore, subject } from './testing/deadline-store';
+import { DeadlineStore } from './testing/deadline-store';
 import { Gate } from './testing/gate';
 import { HandDriver } from './testing/hand-driver';
-import type { TimeoutOptions } from './timeout-options';
-import { TimeoutService } from './timeout.service';
+import { EFFECTS, handlingOf, KIND, serviceOptions } from './testing/service-harness';
+import type { TimeoutService } from './timeout.service';
 import { inTransaction } from './in-transaction';
 import type { Transaction } from './transaction';
-
-const KIND = 'payment';
 
 let store: DeadlineStore;
 beforeAll(async () => (store = await DeadlineStore.open()));
 afterAll(() => store?.close());
 beforeEach(() => store.empty());
-
-const options: TimeoutOptions = {
-  kinds: [KIND],
-  granularity: 100,
-  horizonMs: 60_000,
-  sweep: { intervalMs: 10_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 1_000 },
-};
 
 /** A slow store: `slow` of it passes a gate first. */
 function gated(slow: 'arm' | 'survey'): { driver: HandDriver; gate: Gate } {
@@ -45,48 +32,13 @@ function gated(slow: 'arm' | 'survey'): { driver: HandDriver; gate: Gate } {
   return { driver, gate };
 }
 
-function service(
-  driver = new HandDriver(),
-  telemetry: Partial<TimeoutTelemetry> = {},
-  change: Partial<TimeoutOptions> = {},
-): TimeoutService {
-  const { dataSource } = store;
-  return new TimeoutService(
-    {
-      driver,
-      lock: new NoopLock(),
-      dataSource,
-      drainDataSource: dataSource,
-      clock: new DatabaseClock(dataSource),
-      telemetry: { ...silentTelemetry, ...telemetry },
-    },
-    { ...options, ...change },
-  );
-}
-
-const handler: DeadlineHandler = {
-  maxBatch: 100,
-  lockKey: () => undefined,
-  handle: async (due, tx, by) => {
-    const ids = due.map(({ subjectId }) => subjectId);
-    await tx.rows('INSERT INTO effects SELECT unnest($1::uuid[]), $2', [ids, by]);
-    return { changed: due.length, lost: 0 };
-  },
-};
-
-function handling(...args: Parameters<typeof service>): TimeoutService {
-  const timeouts = service(...args);
-  timeouts.handle(KIND, handler);
-  return timeouts;
-}
-
 const effects = () => store.rows<{ by: string }>('SELECT * FROM effects');
 
 describe('Sweep', () => {
   it('takes what is overdue, whatever the alarms did, and says how late it was', async () => {
     const beganMs = performance.now();
     await store.add(KIND, [-50_000, -40_000, -100, 60_000]);
-    const counts = await handling().sweep.runOnce(30_000);
+    const counts = await handlingOf(store).sweep.runOnce(30_000);
     // What is overdue by 100 ms is left to the alarm that is about to ring for it.
     expect(counts).toMatchObject({ found: 2, changed: 2, lost: 0, failed: 0 });
     expect(counts.oldestLagMs).toBeGreaterThanOrEqual(50_000);
@@ -95,12 +47,12 @@ describe('Sweep', () => {
 
   it('by hand takes everything that is due', async () => {
     await store.add(KIND, [-5_000, -1, 60_000]);
-    expect(await handling().runSweep()).toMatchObject({ found: 2, changed: 2 });
+    expect(await handlingOf(store).runSweep()).toMatchObject({ found: 2, changed: 2 });
   });
 
   it('shares the work among any number that sweep at once', async () => {
     await store.add(KIND, Array<number>(500).fill(-5_000));
-    const sweeps = await Promise.all([1, 2, 3, 4, 5].map(() => handling().sweep.runOnce()));
+    const sweeps = await Promise.all([1, 2, 3, 4, 5].map(() => handlingOf(store).sweep.runOnce()));
     expect(sweeps.reduce((sum, { changed }) => sum + changed, 0)).toBe(500);
     expect(await effects()).toHaveLength(500);
   });
@@ -108,7 +60,7 @@ describe('Sweep', () => {
   it('arms what has come within the horizon', async () => {
     await store.add(KIND, [20_000, 30_000, 90_000]);
     const driver = new HandDriver();
-    expect(await handling(driver).sweep.runOnce()).toMatchObject({ found: 0, armed: 2 });
+    expect(await handlingOf(store, driver).sweep.runOnce()).toMatchObject({ found: 0, armed: 2 });
     expect(driver.armed).toHaveLength(2);
   });
 
@@ -116,7 +68,7 @@ describe('Sweep', () => {
     await store.add(KIND, [-5_000]);
     const driver = new HandDriver();
     driver.isAway = true;
-    const { sweep } = handling(driver);
+    const { sweep } = handlingOf(store, driver);
     expect(await sweep.runOnce()).toMatchObject({ changed: 1, armed: 0 });
     expect(sweep.timerStoreHealthy).toBe(false);
     expect(sweep.isDue(performance.now() + 1_000)).toBe(true);
@@ -135,7 +87,7 @@ describe('Sweep', () => {
     /** One that has been under way for an hour. */
     const longSince = (): TimeoutService => {
       const now = jest.spyOn(performance, 'now').mockReturnValue(performance.now() - 3_600_000);
-      const timeouts = handling(new HandDriver(), { timerStore });
+      const timeouts = handlingOf(store, new HandDriver(), { timerStore });
       now.mockRestore();
       return timeouts;
     };
@@ -150,7 +102,7 @@ describe('Sweep', () => {
 
     it('and not where it was due before it could ring', async () => {
       await store.add(KIND, [-50_000]);
-      await handling(new HandDriver(), { timerStore }).sweep.runOnce();
+      await handlingOf(store, new HandDriver(), { timerStore }).sweep.runOnce();
       expect(health).toEqual([]);
     });
 
@@ -198,8 +150,8 @@ describe('Sweep', () => {
     await store.add(KIND, [-5_000, 20_000, 30_000]);
     const { driver, gate } = gated('arm');
     const health = jest.fn();
-    const sweepOptions = { ...options.sweep, unhealthyIntervalMs: 20 };
-    const { sweep } = handling(driver, { timerStore: health }, { sweep: sweepOptions });
+    const sweepOptions = { ...serviceOptions.sweep, unhealthyIntervalMs: 20 };
+    const { sweep } = handlingOf(store, driver, { timerStore: health }, { sweep: sweepOptions });
     const asked = jest.spyOn(driver, 'arm');
     for (const left of [1, 0]) {
       const { armed, drained } = await sweep.begin();
@@ -216,8 +168,8 @@ describe('Sweep', () => {
   it('by hand takes what has become due since another sweep began to arm', async () => {
     await store.add(KIND, [20_000]);
     const { driver, gate } = gated('survey');
-    const sweepOptions = { ...options.sweep, unhealthyIntervalMs: 20 };
-    const { sweep } = handling(driver, {}, { sweep: sweepOptions });
+    const sweepOptions = { ...serviceOptions.sweep, unhealthyIntervalMs: 20 };
+    const { sweep } = handlingOf(store, driver, {}, { sweep: sweepOptions });
     const { drained } = await sweep.begin();
     await drained;
     await gate.reached();
@@ -235,7 +187,7 @@ describe('Sweep', () => {
   it('ends in the middle of many alarms when it is told to', async () => {
     await store.add(KIND, Array<number>(2_500).fill(30_000));
     const { driver, gate } = gated('arm');
-    const timeouts = handling(driver, {}, { granularity: 'subject' });
+    const timeouts = handlingOf(store, driver, {}, { granularity: 'subject' });
     const sweeping = timeouts.sweep.runOnce();
     await gate.reached();
     const stopped = timeouts.stop();
@@ -246,7 +198,7 @@ describe('Sweep', () => {
   });
 
   it('takes at once what is late with nobody at it, and arms next', async () => {
-    const { sweep } = handling();
+    const { sweep } = handlingOf(store);
     // A drain of it that is still under way could be at the late one.
     await (
       await sweep.begin()
@@ -263,7 +215,7 @@ describe('Sweep', () => {
 
   it('reports each run', async () => {
     const [swept, sweptUp] = [jest.fn(), jest.fn()];
-    await handling(new HandDriver(), { swept, sweptUp }).sweep.runOnce();
+    await handlingOf(store, new HandDriver(), { swept, sweptUp }).sweep.runOnce();
     expect(swept).toHaveBeenCalledWith(expect.objectContaining({ armed: 0, oldestLagMs: 0 }));
     expect(sweptUp).toHaveBeenCalledWith(expect.objectContaining({ found: 0 }));
   });
@@ -271,106 +223,15 @@ describe('Sweep', () => {
   it('finishes the other kinds when one fails, and then fails', async () => {
     await store.add(KIND, [-5_000]);
     await store.add('refund', [-5_000]);
-    const timeouts = handling(new HandDriver(), {}, { kinds: [KIND, 'refund'] });
+    const timeouts = handlingOf(store, new HandDriver(), {}, { kinds: [KIND, 'refund'] });
     const full = `DO $$ BEGIN RAISE 'No space left' USING ERRCODE = '53100'; END $$`;
     const handle = async (_: unknown, tx: Transaction) => {
       await tx.rows(full);
       return { changed: 1, lost: 0 };
     };
-    timeouts.handle('refund', { ...handler, handle });
+    timeouts.handle('refund', { ...EFFECTS, handle });
     await expect(timeouts.sweep.runOnce()).rejects.toThrow('No space left');
     expect(await effects()).toHaveLength(1);
     expect(await store.deadlines()).toMatchObject([{ kind: 'refund' }]);
-  });
-});
-
-describe('TimeoutService', () => {
-  it('wants one handler for each kind', async () => {
-    const timeouts = handling();
-    expect(() => timeouts.handle(KIND, handler)).toThrow(`Two handlers for deadlines`);
-    expect(() => timeouts.handle('other', handler)).toThrow('not among the kinds');
-    await expect(service().assertAllHandled()).rejects.toThrow('No handler for deadlines of kind');
-    await expect(timeouts.assertAllHandled()).resolves.toBeUndefined();
-  });
-
-  it('tells of kinds of a newer version, and leaves their deadlines alone', async () => {
-    const told: (readonly string[])[] = [];
-    const timeouts = handling(new HandDriver(), { unknownKinds: (kinds) => void told.push(kinds) });
-    await store.add('from-a-newer-version', [-60_000]);
-    await store.add('one-more', [60_000]);
-    await store.add(KIND, [-1_000]);
-    await timeouts.assertAllHandled();
-    await timeouts.runSweep();
-    expect(told).toEqual([['from-a-newer-version', 'one-more']]);
-    const left = (await store.deadlines()).map(({ kind }) => kind);
-    expect(left).toEqual(['from-a-newer-version', 'one-more']);
-  });
-
-  const arm = (timeouts: TimeoutService, dueAt: Date, isKept = true) =>
-    inTransaction(store.dataSource, async (tx) => {
-      const deadline = { kind: KIND, subjectId: subject(1), dueAt, version: 1 };
-      await timeouts.arm(tx, [deadline, deadline]);
-      if (!isKept) throw new Error('rolled back');
-    });
-
-  it('arms a deadline and its alarm with the commit, or neither', async () => {
-    const driver = new HandDriver();
-    const timeouts = handling(driver);
-    const dueAt = new Date((await store.now()).getTime() + 5_000);
-    await expect(arm(timeouts, dueAt, false)).rejects.toThrow('rolled back');
-    await timeouts.alarms.settled();
-    expect([driver.armed, await store.deadlines()]).toEqual([[], []]);
-    await arm(timeouts, dueAt);
-    await timeouts.alarms.settled();
-    expect([driver.armed.length, (await store.deadlines()).length]).toEqual([1, 1]);
-  });
-
-  it('arms although the alarms’ store is away', async () => {
-    const driver = new HandDriver();
-    driver.isAway = true;
-    const timeouts = handling(driver);
-    await arm(timeouts, new Date());
-    await timeouts.alarms.settled();
-    expect(await store.deadlines()).toHaveLength(1);
-  });
-
-  it('handles what is due when an alarm rings', async () => {
-    await store.add(KIND, [-1, 60_000]);
-    const driver = new HandDriver();
-    const timeouts = handling(driver);
-    await timeouts.start();
-    const at = await store.now();
-    expect(await driver.ring([{ id: 'slot-1', at }])).toEqual([]);
-    await timeouts.idle();
-    expect(await effects()).toMatchObject([{ by: 'timer' }]);
-    await timeouts.stop();
-  });
-
-  it('asks an alarm that rings early by the database’s clock to ring again, and no other', async () => {
-    await store.add(KIND, [-1]);
-    const driver = new HandDriver();
-    const timeouts = handling(driver);
-    await timeouts.start();
-    const at = new Date((await store.now()).getTime() + 60_000);
-    const due = { id: 'slot-0', at: await store.now() };
-    const before = await store.now();
-    const [again, ...others] = (await driver.ring([due, { id: 'slot-1', at }])) ?? [];
-    expect(others).toEqual([]);
-    expect(again?.id).toBe('slot-1');
-    const after = await store.now();
-    expect(again?.inMs).toBeLessThanOrEqual(at.getTime() - before.getTime());
-    expect(again?.inMs).toBeGreaterThanOrEqual(at.getTime() - after.getTime());
-    await timeouts.idle();
-    expect(await effects()).toHaveLength(1);
-    await timeouts.stop();
-  });
-
-  it('handles in the background what was just made due', async () => {
-    await store.add(KIND, [-1]);
-    const timeouts = handling();
-    timeouts.nudge(KIND);
-    await timeouts.idle();
-    expect(await effects()).toHaveLength(1);
-    expect(() => timeouts.nudge('nobody')).toThrow('No handler');
   });
 });
