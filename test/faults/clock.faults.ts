@@ -186,6 +186,7 @@ async function jump(step: Step): Promise<string> {
     )[0];
   await jumpBy('24 hours');
   const engaged = await until('timeouts stop', engagedBrake, 30_000);
+  assert(engaged.cause === 'clock_jumped', `stopped by ${engaged.cause}`);
   await until('somebody is told', () =>
     rig.processes.some(({ log }) => log.includes('timeouts_stopped')),
   );

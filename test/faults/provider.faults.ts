@@ -180,7 +180,7 @@ async function stopAndGoOn(step: Step): Promise<string> {
   await step.client.healProvider();
   const ended = await until(
     'they go on by themselves',
-    () => brakes(step, `released_by = 'brake'`),
+    () => brakes(step, `released_by = 'brake' AND id = '${stopped.id}'`),
     ON_AT_MOST_MS,
   );
   await until('all are closed', () => areClosed(step, ours), 60_000);
@@ -189,6 +189,7 @@ async function stopAndGoOn(step: Step): Promise<string> {
 }
 
 interface Stopped {
+  readonly id: string;
   readonly cause: string;
   readonly due: number;
   readonly waiting: number;
@@ -197,7 +198,7 @@ interface Stopped {
 
 async function brakes({ rig }: Step, which: string): Promise<Stopped | undefined> {
   const [row] = await rig.rows<Stopped>(
-    `SELECT cause, due, waiting, extract(epoch FROM coalesce(released_at, now()) - engaged_at)::float8 AS "onS"
+    `SELECT id, cause, due, waiting, extract(epoch FROM coalesce(released_at, now()) - engaged_at)::float8 AS "onS"
        FROM timeout_brakes WHERE ${which} ORDER BY engaged_at DESC LIMIT 1`,
   );
   return row;

@@ -51,7 +51,7 @@ describe('Brake by a suspicion', () => {
     await one.refresh();
     expect([one.isOn, await one.isReleased()]).toEqual([true, false]);
     isOver = true;
-    await since('59 seconds');
+    await since('30 seconds');
     await one.refresh();
     expect([one.isOn, await one.isReleased()]).toEqual([true, false]);
     await since('60 seconds');
@@ -154,6 +154,19 @@ describe('Brake by a suspicion', () => {
         { cause: CLOCK_JUMPED, by: null, reason: null },
       ]),
     );
+  });
+
+  it('ends by no clock that has jumped: that is judged first, with this one still on', async () => {
+    const one = brake({}, jumps);
+    await one.refresh();
+    [cause, isOver] = [undefined, true];
+    await since('1 minute');
+    uptimeMs -= HOUR_MS;
+    expect(await one.isReleased()).toBe(true);
+    expect(await rows()).toEqual([{ cause: 'provider_fails', by: null, reason: null }]);
+    await one.refresh();
+    expect(told.map((facts) => facts.cause)).toEqual(['provider_fails', CLOCK_JUMPED]);
+    expect(await one.isReleased()).toBe(false);
   });
 
   it.each<[string, string, Partial<BrakeOptions>]>([

@@ -93,7 +93,7 @@ export class Brake {
     return this.isOn && this.covers(kind);
   }
 
-  /** Grows as a judgement of this process puts it on: what was read of it before may say it is off. */
+  /** Grows as this process learns that it is on: what was read of it before may say it is off. */
   get timesEngaged(): number {
     return this.#timesEngaged;
   }
@@ -172,7 +172,10 @@ export class Brake {
    */
   async isReleased(): Promise<boolean> {
     if (!this.#engaged) return false;
-    const { on } = await readOn(this.dataSource, this.kinds);
+    const askedMs = this.uptimeMs();
+    const { now, on } = await readOn(this.dataSource, this.kinds);
+    // The sweep judges a jump first, with this one still on: by such a clock anything has lasted for long.
+    if (!this.jumps.knowsLast || this.jumps.hasJumped(now, askedMs)) return true;
     return !on || this.#endIfOver(on);
   }
 
@@ -202,11 +205,13 @@ export class Brake {
     if (!this.jumps.knowsLast) await this.jumps.recall();
     const suspect = this.#suspect;
     if (!suspect) return;
-    if (this.#isStillSuspect(suspect)) await this.#engageIfMany(suspect);
+    const isStillSuspect = this.#isStillSuspect(suspect);
+    if (isStillSuspect) await this.#engageIfMany(suspect);
     // Only now: what could not be judged is still suspect.
     this.#suspect = undefined;
     this.jumps.accept();
-    this.#judgedMs = this.uptimeMs();
+    // Another suspicion by now is judged at once.
+    if (isStillSuspect) this.#judgedMs = this.uptimeMs();
   }
 
   /** What the application suspected may have ended while Postgres was away. */
@@ -226,14 +231,15 @@ export class Brake {
           'run the migrations',
       );
     }
-    this.#timesEngaged += 1;
     this.#engage(factsOf(on));
   }
 
   #engage(facts: BrakeFacts): void {
     const isNews = this.#engaged?.cause !== facts.cause;
     this.#engaged = facts;
-    if (isNews) this.options.onEngaged?.(facts);
+    if (!isNews) return;
+    this.#timesEngaged += 1;
+    this.options.onEngaged?.(facts);
   }
 
   #release(): void {

@@ -82,11 +82,30 @@ describe('ProviderSuspicion', () => {
     forSeconds(30, 'error');
     calls(5, 'open');
     nowMs += 61_000;
-    calls(19, 'bug');
+    calls(4, 'bug');
     expect(suspicion.isOver(61_000)).toBe(true);
+    calls(15, 'bug');
+    nowMs += 66_000;
+    expect(suspicion.isOver(200_000)).toBe(true);
     calls(1, 'bug');
     nowMs += 66_000;
     expect(suspicion.isOver(200_000)).toBe(false);
+  });
+
+  it('is not over by one call that was answered, as a process hears that has just begun', () => {
+    calls(4, 'open');
+    expect(suspicion.isOver(61_000)).toBe(false);
+    calls(1, 'open');
+    expect(suspicion.isOver(61_000)).toBe(true);
+  });
+
+  it('is not over while it answers some calls and most of a minute fail, too few to suspect it anew', () => {
+    for (let again = 0; again < 3; again++) {
+      calls(3, 'error');
+      calls(2, 'open');
+    }
+    calls(1, 'open');
+    expect([suspicion.read(), suspicion.isOver(61_000)]).toEqual([undefined, false]);
   });
 
   it('goes by what comes after it was forgotten', () => {

@@ -63,11 +63,13 @@ export class ProviderSuspicion {
   }
 
   /**
-   * True once it was heard to answer in the last so many ms, and is not suspected. However long ago that was: whose calls
-   * failed have been asked about again by then, and there may be nothing more to ask.
+   * True once it was heard to answer in the last so many ms, and the last minute's calls do not fail, but for a few of one order's.
+   * However long ago that was: whose calls failed have been asked about again by then, and there may be nothing more to ask.
    */
   isOver(withinMs: number): boolean {
-    return this.#answeredMs >= this.nowMs() - withinMs && this.read() === undefined;
+    const all = this.#seen(Infinity);
+    const failsNow = all.calls >= TELLING_CALLS && mostFailed(all);
+    return this.#answeredMs >= this.nowMs() - withinMs && !failsNow;
   }
 
   /** Nobody is suspected for what has failed by now. */
@@ -79,7 +81,9 @@ export class ProviderSuspicion {
     this.#newest = [...this.#newest, hasFailed].slice(-TELLING_CALLS);
     this.#failedInARow = hasFailed ? this.#failedInARow + 1 : 0;
     const failed = this.#newest.filter(Boolean).length;
-    if (!mostFailed({ calls: this.#newest.length, failed })) this.#answeredMs = nowMs;
+    // Of fewer one that is answered would do, also of a provider that fails nearly always.
+    const areEnough = this.#newest.length === TELLING_CALLS;
+    if (areEnough && !mostFailed({ calls: TELLING_CALLS, failed })) this.#answeredMs = nowMs;
     else if (this.#failedInARow >= TELLING_FAILURES) this.#answeredMs = -Infinity;
   }
 
