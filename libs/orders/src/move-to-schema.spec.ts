@@ -6,7 +6,13 @@ import { migrate } from './migrate';
 import { moveToSchema } from './move-to-schema';
 
 const suffix = randomBytes(4).toString('hex');
-const [SHOP, READER, STRANGER] = [`shop_${suffix}`, `reader_${suffix}`, `stranger_${suffix}`];
+const [SHOP, READER, OF_COLUMNS, STRANGER, OF_ANOTHER] = [
+  `shop_${suffix}`,
+  `reader_${suffix}`,
+  `of_columns_${suffix}`,
+  `stranger_${suffix}`,
+  `of_another_${suffix}`,
+];
 
 describe('moveToSchema', () => {
   let database: TestDatabase;
@@ -17,7 +23,7 @@ describe('moveToSchema', () => {
     await owner.connect();
   });
   afterAll(async () => {
-    for (const role of [SHOP, READER, STRANGER]) {
+    for (const role of [SHOP, READER, OF_COLUMNS, STRANGER, OF_ANOTHER]) {
       await owner.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     }
     await owner.end();
@@ -31,8 +37,13 @@ describe('moveToSchema', () => {
       CREATE ROLE ${SHOP} IN ROLE lastcall_app;
       CREATE ROLE ${READER};
       CREATE ROLE ${STRANGER};
+      CREATE ROLE ${OF_COLUMNS};
+      CREATE ROLE ${OF_ANOTHER};
       GRANT SELECT ON public.orders TO ${READER};
-      CREATE SCHEMA lastcall`);
+      GRANT SELECT (id, status) ON public.orders TO ${OF_COLUMNS};
+      CREATE SCHEMA lastcall;
+      CREATE TABLE lastcall.of_another ();
+      GRANT SELECT ON lastcall.of_another TO ${OF_ANOTHER}`);
 
     const dataSource = await createDataSource(
       { DATABASE_URL: database.url },
@@ -46,7 +57,9 @@ describe('moveToSchema', () => {
 
     expect(await mayFindTables(SHOP)).toBe(true);
     expect(await mayFindTables(READER)).toBe(true);
+    expect(await mayFindTables(OF_COLUMNS)).toBe(true);
     expect(await mayFindTables(STRANGER)).toBe(false);
+    expect(await mayFindTables(OF_ANOTHER)).toBe(false);
   });
 
   async function mayFindTables(role: string): Promise<boolean> {

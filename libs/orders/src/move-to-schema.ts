@@ -82,21 +82,33 @@ async function move(
       await runner.query(`DROP TABLE ${OLD_SCHEMA}.${listedIn}`);
     }
     if (objects.length === 0) return;
-    await letIn(runner, to);
+    const relations = objects.filter(({ kind }) => kind !== 'FUNCTION');
+    await letIn(
+      runner,
+      to,
+      relations.map(({ name }) => name),
+    );
     await takeBack(runner);
   };
 }
 
 /** Rights to a table are of no use in a schema that is closed: processes that run would not find it until the end. */
-async function letIn(runner: QueryRunner, to: string): Promise<void> {
-  const grants = (await runner.query(LETTING_IN, [to])) as { sql: string }[];
+async function letIn(runner: QueryRunner, to: string, names: readonly string[]): Promise<void> {
+  const moved = names.map((name) => `${to}.${name}`);
+  const grants = (await runner.query(LETTING_IN, [to, moved])) as { sql: string }[];
   for (const { sql } of grants) await runner.query(sql);
 }
 
 const LETTING_IN = `
+  WITH moved AS (
+    SELECT oid, relowner, relacl FROM pg_class WHERE oid = ANY (ARRAY(SELECT to_regclass(name) FROM unnest($2::text[]) AS name))
+  ), given AS (
+    SELECT relowner, relacl AS acl FROM moved
+     UNION ALL SELECT relowner, attacl FROM moved JOIN pg_attribute ON attrelid = oid
+  )
   SELECT DISTINCT format('GRANT USAGE ON SCHEMA %s TO %s', $1::text, coalesce(quote_ident(r.rolname), 'PUBLIC')) AS sql
-    FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
-   WHERE c.relnamespace = $1::text::regnamespace AND a.grantee <> c.relowner`;
+    FROM given, aclexplode(acl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+   WHERE a.grantee <> relowner`;
 
 /**
  * The role migration of before gave the application's role all tables of the schema, whoever's they were, and all to
