@@ -246,7 +246,15 @@ describe('a refund that nobody tries any more, of money that somebody else has t
       ]);
       await expect(finish(id, false, 400)).rejects.toMatchObject({
         fields: { status: 'canceled' },
+        message: expect.stringContaining('an operator has settled it already') as string,
       });
+    });
+
+    it('and is settled before more is sent, as it may be made still', async () => {
+      const { id } = await partlyBack(pending);
+      await expect(finish(id)).rejects.toThrow(/look at its statements first.*and send it last$/);
+      const { id: refused } = await partlyBack(inAttention);
+      await expect(finish(refused)).rejects.toThrow(/once that is sent, settle it/);
     });
 
     it('once, by two operators at once', async () => {

@@ -71,18 +71,25 @@ export class FinishRefund {
         throw notSettleable(id, whatIsOwed(owed, still), { owed: still });
       }
       const refund = await write(tx, owed, isWhole ? 'succeeded' : 'canceled');
-      const rest = isWhole || still === 0 ? undefined : await this.#finishRest(tx, owed);
+      const rest = isWhole || still === 0 ? undefined : await this.#finishRest(tx, owed, still);
       await recordAction(tx, 'refund.done', 'refund', rest ? [id, rest.id] : [id], accountable);
       return { refund, rest, order: await readOrder(tx, owed.orderId) };
     });
   }
 
-  /** Of a refund that is canceled by now: the order's row is locked, so that nothing more of it goes meanwhile. */
-  async #finishRest(tx: Transaction, owed: OwedRefund): Promise<RefundEntry> {
+  /** What was sent of a refund that is canceled by now: so much and no other amount counts as sent. */
+  async #finishRest(tx: Transaction, owed: OwedRefund, amount: number): Promise<RefundEntry> {
     const { paymentId, reason, currency } = owed;
-    const whole = { paymentId, reason, currency, amount: Number(owed.amount) };
-    const [id = ''] = await requestRefunds(tx, this.timeouts, [whole], 'operator');
-    return write(tx, await lockOwed(tx, id), 'succeeded');
+    const sent = { paymentId, reason, currency, amount };
+    const [id] = await requestRefunds(tx, this.timeouts, [sent], 'operator');
+    const rest = id === undefined ? undefined : await lockOwed(tx, id);
+    // Another refund of this payment may have ended meanwhile, by its own row alone.
+    if (!rest || Number(rest.amount) !== amount) {
+      throw notSettleable(owed.id, 'other money has moved meanwhile: rehearse it again', {
+        owed: Number(rest?.amount ?? 0),
+      });
+    }
+    return write(tx, rest, 'succeeded');
   }
 }
 
@@ -104,8 +111,17 @@ async function lockOwed(tx: Transaction, id: string): Promise<OwedRefund> {
   if (!owed) throw refundNotFound(id);
   const { status } = owed;
   if (status === 'succeeded') throw notSettleable(id, 'it has succeeded already', { status });
-  if (status === 'canceled') throw notSettleable(id, 'it is owed no longer', { status });
+  if (status === 'canceled') throw notSettleable(id, await whyCanceled(tx, id), { status });
   return owed;
+}
+
+/** Whoever repeats what an operator has done hears so: it reads as if nothing had been sent otherwise. */
+async function whyCanceled(tx: Transaction, id: string): Promise<string> {
+  const done = await tx.rows(
+    `SELECT FROM operator_actions WHERE action = 'refund.done' AND subject_id = $1 LIMIT 1`,
+    [id],
+  );
+  return done.length > 0 ? 'an operator has settled it already' : 'it is owed no longer';
 }
 
 /** An attempt that its provider says it has made is not booked yet; to take it for another way would count it twice. */
@@ -154,10 +170,11 @@ function whatIsOwed({ status, amount, currency }: OwedRefund, still: number): st
   if (still === 0) {
     return `${what}: ${canBeRetried ? 'refunds retry ends it' : 'settle it without an amount'}`;
   }
-  const retried = canBeRetried
-    ? '; refunds retry has its provider send it instead: do not, if you have sent all of it already'
-    : '';
-  return `${what}: once that is sent, settle it with this amount (--amount, or amount)${retried}`;
+  const settle =
+    'settle it with this amount (lastcall refunds settle --as done --amount, or amount)';
+  return canBeRetried
+    ? `${what}: once that is sent, ${settle}; refunds retry has its provider send it instead: do not, if you have sent all of it already`
+    : `${what}: its provider may make it still, so look at its statements first, then ${settle}, which has nothing more sent, and send it last`;
 }
 
 /** `canceled`: the money is back by an attempt that is booked already, or owed no longer. */

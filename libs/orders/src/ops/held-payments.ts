@@ -171,7 +171,10 @@ export class SettlePayment {
       return { refundId, refundAmount: Number(rows[0]?.amount) };
     }
     if (reason === 'operator') {
-      throw notSettleable(paymentId, 'all of it has gone back or is going already: keep it');
+      throw notSettleable(
+        paymentId,
+        'all of it has gone back, is going already, or a dispute has it: keep it, once no dispute is open',
+      );
     }
     // Somebody has sent it back by hand, or a dispute has it: what comes back of that is not the shop's to keep.
     await noteUnowed(tx, [refund]);
