@@ -215,8 +215,18 @@ const ALARM_MUTATIONS = [
     'brake-ends.spec.ts',
     [
       'brake.ts',
-      'return cause === CLOCK_JUMPED || this.options.suspicion?.() === cause;',
-      'return cause !== undefined;',
+      'return cause === CLOCK_JUMPED ? cause : this.options.suspicion?.();',
+      'return cause;',
+    ],
+  ),
+  seeded(
+    'jump-known-by-another-judgement',
+    'A clock that jumps while a provider is judged has not jumped once that is over',
+    'brake-ends.spec.ts',
+    [
+      'brake.ts',
+      'if (this.#doubtsClock(now, askedMs)) return true;\n    return !on',
+      'if (this.jumps.hasJumped(now, askedMs)) return true;\n    return !on',
     ],
   ),
   seeded(

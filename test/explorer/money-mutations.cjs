@@ -1332,6 +1332,14 @@ const MONEY_MUTATIONS = [
     'mostFailed(all)',
   ),
   seeded(
+    'answers-of-before',
+    'What was answered before timeouts stopped lets them go on at the next call, which fails',
+    `${ORDERS}providers/provider-suspicion.spec.ts`,
+    'providers/provider-suspicion.ts',
+    'this.#answeredMs = oldest.atMs;',
+    'this.#answeredMs = atMs;',
+  ),
+  seeded(
     'answers-last-a-minute',
     'That the provider answers is forgotten a minute later, though nothing more is asked',
     `${ORDERS}providers/provider-suspicion.spec.ts`,

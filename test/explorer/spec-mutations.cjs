@@ -199,8 +199,8 @@ const SPEC_MUTATIONS = [
   ),
   seeded('brake-fails-open', 'A judgement that fails counts as passed', 'brake-batches.spec.ts', [
     'brake.ts',
-    'await this.#engageIfMany(suspect);',
-    'this.#suspect = undefined;\n    this.jumps.accept();\n    await this.#engageIfMany(suspect);',
+    'if (cause !== undefined) await this.#engageIfMany({ ...suspect, cause });',
+    'this.#suspect = undefined;\n    this.jumps.accept();\n    if (cause !== undefined) await this.#engageIfMany({ ...suspect, cause });',
   ]),
   seeded(
     'brake-not-asked-by-batches',

@@ -169,6 +169,30 @@ describe('Brake by a suspicion', () => {
     expect(await one.isReleased()).toBe(false);
   });
 
+  it('does not take a jump for known that comes while something else is judged', async () => {
+    const one = brake({}, jumps);
+    await one.refresh();
+    await since('1 minute');
+    const now = (await store.rows<{ now: Date }>('SELECT clock_timestamp() AS now'))[0]
+      ?.now as Date;
+    uptimeMs += 1_000;
+    // The clock's own answer, as of a batch: the provider is suspected still.
+    expect(one.wantsToJudge(new Date(now.getTime() + 1_000), uptimeMs)).toBe(true);
+    uptimeMs -= HOUR_MS;
+    expect(await one.isReleased()).toBe(true);
+    await one.judge();
+    [cause, isOver] = [undefined, true];
+    await one.refresh();
+    expect(told.map((facts) => facts.cause)).toEqual(['provider_fails', CLOCK_JUMPED]);
+  });
+
+  it('is on for what is suspected by then, where that is never the same', async () => {
+    let times = 0;
+    const one = brake({ suspicion: () => `failed ${++times} times` });
+    await one.refresh();
+    expect([one.isOn, told.length]).toEqual([true, 1]);
+  });
+
   it.each<[string, string, Partial<BrakeOptions>]>([
     ['after a jump of the clock', CLOCK_JUMPED, {}],
     ['of which nobody knows when it is over', 'mail_down', { isOver: undefined }],

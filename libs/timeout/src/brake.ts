@@ -110,14 +110,18 @@ export class Brake {
    * asks Postgres nothing. `databaseNow`: what its clock said, `askedMs`: {@link uptimeMs} before.
    */
   wantsToJudge(databaseNow: Date, askedMs: number): boolean {
-    if (!this.jumps.knowsLast || this.#suspect) return true;
-    if (this.jumps.hasJumped(databaseNow, askedMs)) {
-      this.#suspect = { cause: CLOCK_JUMPED, fewest: FEWEST_AFTER_JUMP };
-      return true;
-    }
+    if (this.#doubtsClock(databaseNow, askedMs)) return true;
     const cause = this.options.suspicion?.();
     if (cause === undefined || this.uptimeMs() - this.#judgedMs < JUDGE_EVERY_MS) return false;
     this.#suspect = { cause, fewest: FEWEST };
+    return true;
+  }
+
+  /** True also while anything else is being judged, with which a jump would be taken for known. */
+  #doubtsClock(databaseNow: Date, askedMs: number): boolean {
+    if (!this.jumps.knowsLast || this.#suspect) return true;
+    if (!this.jumps.hasJumped(databaseNow, askedMs)) return false;
+    this.#suspect = { cause: CLOCK_JUMPED, fewest: FEWEST_AFTER_JUMP };
     return true;
   }
 
@@ -162,8 +166,9 @@ export class Brake {
   /** For those who handle a single deadline without ringing or sweeping. */
   async stops(): Promise<boolean> {
     if (this.options.share === null) return false;
-    this.#engaged = await this.#look();
-    return this.isOn;
+    const facts = await this.#look();
+    if (facts) this.#engage(facts);
+    return facts !== undefined;
   }
 
   /**
@@ -175,7 +180,7 @@ export class Brake {
     const askedMs = this.uptimeMs();
     const { now, on } = await readOn(this.dataSource, this.kinds);
     // The sweep judges a jump first, with this one still on: by such a clock anything has lasted for long.
-    if (!this.jumps.knowsLast || this.jumps.hasJumped(now, askedMs)) return true;
+    if (this.#doubtsClock(now, askedMs)) return true;
     return !on || this.#endIfOver(on);
   }
 
@@ -205,18 +210,17 @@ export class Brake {
     if (!this.jumps.knowsLast) await this.jumps.recall();
     const suspect = this.#suspect;
     if (!suspect) return;
-    const isStillSuspect = this.#isStillSuspect(suspect);
-    if (isStillSuspect) await this.#engageIfMany(suspect);
+    const cause = this.#causeBy(suspect);
+    if (cause !== undefined) await this.#engageIfMany({ ...suspect, cause });
     // Only now: what could not be judged is still suspect.
     this.#suspect = undefined;
     this.jumps.accept();
-    // Another suspicion by now is judged at once.
-    if (isStillSuspect) this.#judgedMs = this.uptimeMs();
+    if (cause !== undefined) this.#judgedMs = this.uptimeMs();
   }
 
-  /** What the application suspected may have ended while Postgres was away. */
-  #isStillSuspect({ cause }: Suspect): boolean {
-    return cause === CLOCK_JUMPED || this.options.suspicion?.() === cause;
+  /** What the application suspected may have ended while Postgres was away, or be something else by now. */
+  #causeBy({ cause }: Suspect): string | undefined {
+    return cause === CLOCK_JUMPED ? cause : this.options.suspicion?.();
   }
 
   async #engageIfMany({ cause, fewest }: Suspect): Promise<void> {
@@ -237,9 +241,8 @@ export class Brake {
   #engage(facts: BrakeFacts): void {
     const isNews = this.#engaged?.cause !== facts.cause;
     this.#engaged = facts;
-    if (!isNews) return;
     this.#timesEngaged += 1;
-    this.options.onEngaged?.(facts);
+    if (isNews) this.options.onEngaged?.(facts);
   }
 
   #release(): void {

@@ -99,6 +99,19 @@ describe('ProviderSuspicion', () => {
     expect(suspicion.isOver(61_000)).toBe(true);
   });
 
+  it('is not over by a call that failed, however many were answered before timeouts stopped', () => {
+    calls(5, 'open');
+    nowMs += 3_600_000;
+    calls(1, 'error');
+    nowMs += 61_000;
+    expect(suspicion.isOver(61_000)).toBe(false);
+    calls(3, 'open');
+    expect(suspicion.isOver(61_000)).toBe(false);
+    calls(1, 'open');
+    nowMs += 1_000;
+    expect(suspicion.isOver(63_000)).toBe(true);
+  });
+
   it('is not over while it answers some calls and most of a minute fail, too few to suspect it anew', () => {
     for (let again = 0; again < 3; again++) {
       calls(3, 'error');

@@ -25,16 +25,20 @@ interface Step extends Seen {
   failed: number;
 }
 
+interface Call {
+  readonly hasFailed: boolean;
+  readonly atMs: number;
+}
+
 /**
  * Listens to what becomes of calls to the provider, and says whether most of them fail: then
  * timeouts that are about to close a lot at once stop (libs/timeout/src/brake.ts), and go on once it answers.
  */
 export class ProviderSuspicion {
   readonly #steps: Step[] = [];
-  /** Of the newest calls, whether each failed. */
-  #newest: boolean[] = [];
+  #newest: Call[] = [];
   #failedInARow = 0;
-  /** When it was last heard to answer, for as long as nothing says otherwise. */
+  /** Since then it was last heard to answer, for as long as nothing says otherwise. */
   #answeredMs = -Infinity;
 
   constructor(private readonly nowMs: () => number = () => performance.now()) {}
@@ -77,14 +81,15 @@ export class ProviderSuspicion {
     this.#steps.length = 0;
   }
 
-  #hear(hasFailed: boolean, nowMs: number): void {
-    this.#newest = [...this.#newest, hasFailed].slice(-TELLING_CALLS);
+  #hear(hasFailed: boolean, atMs: number): void {
+    this.#newest = [...this.#newest, { hasFailed, atMs }].slice(-TELLING_CALLS);
     this.#failedInARow = hasFailed ? this.#failedInARow + 1 : 0;
-    const failed = this.#newest.filter(Boolean).length;
+    if (this.#failedInARow >= TELLING_FAILURES) this.#answeredMs = -Infinity;
     // Of fewer one that is answered would do, also of a provider that fails nearly always.
-    const areEnough = this.#newest.length === TELLING_CALLS;
-    if (areEnough && !mostFailed({ calls: TELLING_CALLS, failed })) this.#answeredMs = nowMs;
-    else if (this.#failedInARow >= TELLING_FAILURES) this.#answeredMs = -Infinity;
+    const [oldest] = this.#newest;
+    if (!oldest || this.#newest.length < TELLING_CALLS) return;
+    const failed = this.#newest.filter((call) => call.hasFailed).length;
+    if (!mostFailed({ calls: TELLING_CALLS, failed })) this.#answeredMs = oldest.atMs;
   }
 
   /** Of the last minute, from the newest step back, until there are so many calls. */
