@@ -11,6 +11,10 @@ const paidInFull = (amount: string) => [
   `UPDATE orders SET status = 'paid', paid_at = now() WHERE id = $ORDER`,
 ];
 
+/** Its payment alone, as it is before refunds. */
+const CAPTURED = `UPDATE payments SET status = 'succeeded', captured_amount = 500, captured_currency = 'EUR'
+    WHERE order_id = $ORDER`;
+
 const anotherPayment = (amount: string) =>
   `WITH paid AS (
      INSERT INTO payments (id, order_id, provider, provider_payment_id, amount, currency, status,
@@ -103,16 +107,14 @@ export const VIOLATIONS: Record<number, readonly (readonly [what: string, ...sql
   6: [
     [
       'a refund of more than was captured',
-      `UPDATE payments SET status = 'succeeded', captured_amount = 500, captured_currency = 'EUR'
-        WHERE order_id = $ORDER`,
+      CAPTURED,
       `INSERT INTO refunds (id, payment_id, reason, amount, currency)
        SELECT gen_random_uuid(), id, 'late_payment', 501, 'EUR' FROM payments
         WHERE order_id = $ORDER`,
     ],
     [
       'a refund in another currency',
-      `UPDATE payments SET status = 'succeeded', captured_amount = 500, captured_currency = 'EUR'
-        WHERE order_id = $ORDER`,
+      CAPTURED,
       `INSERT INTO refunds (id, payment_id, reason, amount, currency)
        SELECT gen_random_uuid(), id, 'late_payment', 1, 'USD' FROM payments
         WHERE order_id = $ORDER`,
@@ -120,8 +122,7 @@ export const VIOLATIONS: Record<number, readonly (readonly [what: string, ...sql
     [
       'two live refunds for one reason',
       'DROP INDEX refunds_one_a_reason',
-      `UPDATE payments SET status = 'succeeded', captured_amount = 500, captured_currency = 'EUR'
-        WHERE order_id = $ORDER`,
+      CAPTURED,
       `INSERT INTO refunds (id, payment_id, reason, amount, currency)
        SELECT gen_random_uuid(), id, 'late_payment', 100, 'EUR' FROM payments, generate_series(1, 2)
         WHERE order_id = $ORDER`,
