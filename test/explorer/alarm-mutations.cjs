@@ -230,6 +230,16 @@ const ALARM_MUTATIONS = [
     ],
   ),
   seeded(
+    'readers-ask-each-other-again',
+    'Of many customers who look at overdue orders while timeouts have stopped, each has all others asked anew',
+    'brake-ends.spec.ts',
+    [
+      'brake.ts',
+      'if (this.#engaged?.id === on.id) return;',
+      'if (this.#engaged?.id === on.id) return void (this.#timesEngaged += 1);',
+    ],
+  ),
+  seeded(
     'over-at-once',
     'What was seen before timeouts stopped lets them go on',
     'brake-ends.spec.ts',

@@ -113,6 +113,17 @@ describe('Brake by a suspicion', () => {
     expect(await reader.stops()).toBe(false);
   });
 
+  it('asks Postgres once for each who reads while it is on, however many do at once', async () => {
+    const one = brake();
+    await one.refresh();
+    cause = undefined;
+    const asked = jest.spyOn(store.dataSource, 'createQueryRunner');
+    const readers = Array.from({ length: 100 }, () => one.stops());
+    expect(new Set(await Promise.all(readers))).toEqual(new Set([true]));
+    expect(asked).toHaveBeenCalledTimes(100);
+    asked.mockRestore();
+  });
+
   it('has each process forget what it suspected, whoever saw that it is over', async () => {
     const one = brake({ onReleased: () => (cause = undefined) }, jumps);
     await one.refresh();

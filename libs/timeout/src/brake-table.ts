@@ -14,8 +14,12 @@ export interface BrakeFacts {
   readonly waiting: number;
 }
 
-/** As it is in the table. */
-export interface On extends BrakeFacts {
+/** As it is in the table, by an id of its own each time. */
+export interface Put extends BrakeFacts {
+  readonly id: string;
+}
+
+export interface On extends Put {
   readonly onForMs: number;
 }
 
@@ -93,7 +97,7 @@ export async function readOn(
   const [seen] = await queryRows<{ now: Date; on: On | null }>(
     dataSource,
     `SELECT clock_timestamp() AS now,
-            (SELECT json_build_object('cause', cause, 'kind', kind, 'due', due, 'waiting', waiting,
+            (SELECT json_build_object('id', id, 'cause', cause, 'kind', kind, 'due', due, 'waiting', waiting,
                       'onForMs', extract(epoch FROM clock_timestamp() - engaged_at) * 1000)
                FROM timeout_brakes WHERE ${isOn('$1')} ORDER BY engaged_at LIMIT 1) AS on`,
     [kinds],
@@ -102,25 +106,26 @@ export async function readOn(
 }
 
 /**
- * False where one of these kinds is on already, or tables of an older version have room for none. A jump of the clock
+ * Nothing where one of these kinds is on already, or tables of an older version have room for none. A jump of the clock
  * takes the place of what may end by itself.
  */
 export async function putOn(
   dataSource: DataSource,
   kinds: readonly string[],
-  { cause, kind, due, waiting }: BrakeFacts,
-): Promise<boolean> {
-  const put = await inTransaction(dataSource, async (tx) => {
+  facts: BrakeFacts,
+): Promise<Put | undefined> {
+  const { cause, kind, due, waiting } = facts;
+  const [put] = await inTransaction(dataSource, async (tx) => {
     // In turns: two workers that judge at once, by two kinds, would put on one each, and a person release one.
     await tx.rows('LOCK TABLE timeout_brakes IN SHARE ROW EXCLUSIVE MODE');
     if (cause === CLOCK_JUMPED) await giveUpPlace(tx, kinds);
-    return tx.rows(
+    return tx.rows<{ id: string }>(
       `INSERT INTO timeout_brakes (cause, kind, due, waiting)
-       SELECT $1, $2, $3, $4 WHERE NOT ${areBraked('$5')} ON CONFLICT DO NOTHING RETURNING 1`,
+       SELECT $1, $2, $3, $4 WHERE NOT ${areBraked('$5')} ON CONFLICT DO NOTHING RETURNING id`,
       [cause, kind, due, waiting, kinds],
     );
   });
-  return put.length > 0;
+  return put && { ...facts, ...put };
 }
 
 /** What is on for another cause might end by itself, and nobody would have looked at the clock. */

@@ -6,6 +6,7 @@ import {
   endOver,
   factsOf,
   type On,
+  type Put,
   putOn,
   readOn,
   worstKind,
@@ -55,7 +56,7 @@ interface Suspect {
  */
 export class Brake {
   /** Why it is on, as far as this process knows; undefined while it is off. */
-  #engaged: BrakeFacts | undefined;
+  #engaged: Put | undefined;
   #suspect: Suspect | undefined;
   #judging: Promise<void> | undefined;
   #judgedMs = -Infinity;
@@ -137,8 +138,8 @@ export class Brake {
    */
   async refresh(): Promise<void> {
     if (this.options.share === null) return this.#leaveOff();
-    const facts = await this.#look();
-    if (facts) this.#engage(facts);
+    const on = await this.#look();
+    if (on) this.#engage(on);
     await this.jumps.remember();
   }
 
@@ -166,9 +167,9 @@ export class Brake {
   /** For those who handle a single deadline without ringing or sweeping. */
   async stops(): Promise<boolean> {
     if (this.options.share === null) return false;
-    const facts = await this.#look();
-    if (facts) this.#engage(facts);
-    return facts !== undefined;
+    const on = await this.#look();
+    if (on) this.#engage(on);
+    return on !== undefined;
   }
 
   /**
@@ -191,7 +192,7 @@ export class Brake {
   }
 
   /** Why it is on, once nothing is left to be judged, or over; undefined while it is off. */
-  async #look(): Promise<BrakeFacts | undefined> {
+  async #look(): Promise<On | undefined> {
     for (;;) {
       const [askedMs, timesEngaged] = [this.uptimeMs(), this.#timesEngaged];
       const { now, on } = await readOn(this.dataSource, this.kinds);
@@ -200,7 +201,7 @@ export class Brake {
       if (!on) this.#release();
       if (this.wantsToJudge(now, askedMs)) await this.judge();
       else if (!on) return undefined;
-      else if (!(await this.#endIfOver(on))) return factsOf(on);
+      else if (!(await this.#endIfOver(on))) return on;
       // It may be put on anew.
       else this.#release();
     }
@@ -227,22 +228,23 @@ export class Brake {
     const { kinds, share } = this.options;
     const worst = await worstKind(this.dataSource, { kinds, share, fewest });
     if (!worst) return;
-    const isPut = await putOn(this.dataSource, this.kinds, { cause, ...worst });
-    const { on } = isPut ? { on: { cause, ...worst } } : await readOn(this.dataSource, this.kinds);
+    const put = await putOn(this.dataSource, this.kinds, { cause, ...worst });
+    const on = put ?? (await readOn(this.dataSource, this.kinds)).on;
     if (!on) {
       throw new Error(
         'Another brake of this schema is on, and its tables are of an older version, with room for one: ' +
           'run the migrations',
       );
     }
-    this.#engage(factsOf(on));
+    this.#engage(on);
   }
 
-  #engage(facts: BrakeFacts): void {
-    const isNews = this.#engaged?.cause !== facts.cause;
-    this.#engaged = facts;
+  #engage(on: Put): void {
+    // One that is known has nobody ask anew: of many who look at once each would have all others.
+    if (this.#engaged?.id === on.id) return;
+    this.#engaged = on;
     this.#timesEngaged += 1;
-    if (isNews) this.options.onEngaged?.(facts);
+    this.options.onEngaged?.(factsOf(on));
   }
 
   #release(): void {
