@@ -252,6 +252,16 @@ const ALARM_MUTATIONS = [
     ['brake-table.ts', 'AND released_by <> $3 AND b.kind', 'AND $3::text IS NOT NULL AND b.kind'],
   ),
   seeded(
+    'stop-blames-the-store',
+    'What was late because timeouts stood still is blamed on alarms that did not ring',
+    'sweep.spec.ts',
+    [
+      'sweep.ts',
+      'lagMs < Math.min(upMs, this.parts.brake.freeForMs(kind));',
+      'lagMs < upMs && kind !== undefined;',
+    ],
+  ),
+  seeded(
     'sweep-waits-for-arming',
     'A worker whose store takes long to arm has no heartbeat meanwhile',
     'sweep.spec.ts',

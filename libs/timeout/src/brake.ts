@@ -61,6 +61,7 @@ export class Brake {
   #judging: Promise<void> | undefined;
   #judgedMs = -Infinity;
   #timesEngaged = 0;
+  #releasedMs = -Infinity;
   #hasLeftOff = false;
 
   constructor(
@@ -92,6 +93,11 @@ export class Brake {
   /** True for kinds whose deadlines stand still, as far as this process knows. */
   holds(kind: string): boolean {
     return this.isOn && this.covers(kind);
+  }
+
+  /** For so long this kind has been going on since it stood still, in ms: what was due before is late by that. */
+  freeForMs(kind: string): number {
+    return this.covers(kind) ? this.uptimeMs() - this.#releasedMs : Infinity;
   }
 
   /** Grows as this process learns that it is on: what was read of it before may say it is off. */
@@ -250,6 +256,7 @@ export class Brake {
   #release(): void {
     if (!this.#engaged) return;
     this.#engaged = undefined;
+    this.#releasedMs = this.uptimeMs();
     // Whatever is suspected from now on is judged at once.
     this.#judgedMs = -Infinity;
     this.options.onReleased?.();

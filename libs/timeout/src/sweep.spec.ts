@@ -5,6 +5,7 @@ import { DeadlineStore } from './testing/deadline-store';
 import { Gate } from './testing/gate';
 import { HandDriver } from './testing/hand-driver';
 import { EFFECTS, handlingOf, KIND, serviceOptions } from './testing/service-harness';
+import type { TimeoutOptions } from './timeout-options';
 import type { TimeoutService } from './timeout.service';
 import { inTransaction } from './in-transaction';
 import type { Transaction } from './transaction';
@@ -85,9 +86,9 @@ describe('Sweep', () => {
     const timerStore = (state: string, why: unknown) =>
       void health.push(`${state}: ${String(why)}`);
     /** One that has been under way for an hour. */
-    const longSince = (): TimeoutService => {
+    const longSince = (change: Partial<TimeoutOptions> = {}): TimeoutService => {
       const now = jest.spyOn(performance, 'now').mockReturnValue(performance.now() - 3_600_000);
-      const timeouts = handlingOf(store, new HandDriver(), { timerStore });
+      const timeouts = handlingOf(store, new HandDriver(), { timerStore }, change);
       now.mockRestore();
       return timeouts;
     };
@@ -126,6 +127,28 @@ describe('Sweep', () => {
         expect(health).toEqual([]);
       });
       await longSince().sweep.runOnce();
+      expect(health).toEqual([expect.stringContaining('was 50')]);
+    });
+
+    it('and not where timeouts have stood still until now', async () => {
+      await store.add(KIND, [-50_000]);
+      const timeouts = longSince({ brake: { kinds: [KIND], share: 0.5 } });
+      const { brake, sweep } = timeouts;
+      let uptimeMs = brake.uptimeMs();
+      Object.defineProperty(brake, 'uptimeMs', { value: () => uptimeMs });
+      await store.rows(
+        `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('a test', $1, 2, 2)`,
+        [KIND],
+      );
+      expect(await sweep.runOnce()).toMatchObject({ changed: 0 });
+      await store.rows(
+        `UPDATE timeout_brakes SET released_at = now(), released_by = 'ann', release_reason = 'seen'`,
+      );
+      expect(await sweep.runOnce()).toMatchObject({ changed: 1 });
+      expect([health, brake.isOn]).toEqual([[], false]);
+      uptimeMs += 60_000;
+      await store.add(KIND, [-50_000]);
+      await sweep.runOnce();
       expect(health).toEqual([expect.stringContaining('was 50')]);
     });
 

@@ -6,7 +6,7 @@ import type { DatabaseClock } from './database-clock';
 import type { Drain } from './drain';
 import type { DriverStart } from './driver-start';
 import { failpoint } from './failpoint';
-import { leftAlone } from './left-alone';
+import { type LeftAlone, leftAlone } from './left-alone';
 import { EVERYTHING_MS } from './low-water';
 import { type LookedAt, type OldestLag, oldestLags } from './oldest-lags';
 import { withTimeLimit } from './time-limit';
@@ -244,14 +244,14 @@ export class Sweep {
   }
 
   /**
-   * What was due before this process could hear of it, is being handled, or was and failed, is not late by
-   * its alarm; nor is what somebody holds, which claims pass over.
+   * What was due before this process could hear of it, or before its kind went on, is being handled, or was and
+   * failed, is not late by its alarm; nor is what somebody holds, which claims pass over.
    */
   async #judgeHealth(looked: readonly Looked[]): Promise<void> {
     const toleratedMs = this.options.leaveToTimerMs + LATE_MS;
     const upMs = performance.now() - this.#beganMs;
-    const isLate = ({ lagMs }: { readonly lagMs: number }): boolean =>
-      lagMs > toleratedMs && lagMs < upMs;
+    const isLate = ({ kind, lagMs }: LeftAlone): boolean =>
+      lagMs > toleratedMs && lagMs < Math.min(upMs, this.parts.brake.freeForMs(kind));
     const late = looked.filter((one) => isLate(one) && !one.drain.hasFailed);
     const [worst] = (await leftAlone(this.parts.dataSource, late))
       .filter(isLate)
