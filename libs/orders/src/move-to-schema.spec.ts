@@ -6,10 +6,11 @@ import { migrate } from './migrate';
 import { moveToSchema } from './move-to-schema';
 
 const suffix = randomBytes(4).toString('hex');
-const [SHOP, READER, OF_COLUMNS, STRANGER, OF_ANOTHER] = [
+const [SHOP, READER, OF_COLUMNS, OWNER, STRANGER, OF_ANOTHER] = [
   `shop_${suffix}`,
   `reader_${suffix}`,
   `of_columns_${suffix}`,
+  `owner_${suffix}`,
   `stranger_${suffix}`,
   `of_another_${suffix}`,
 ];
@@ -23,7 +24,7 @@ describe('moveToSchema', () => {
     await owner.connect();
   });
   afterAll(async () => {
-    for (const role of [SHOP, READER, OF_COLUMNS, STRANGER, OF_ANOTHER]) {
+    for (const role of [SHOP, READER, OF_COLUMNS, OWNER, STRANGER, OF_ANOTHER]) {
       await owner.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     }
     await owner.end();
@@ -39,6 +40,8 @@ describe('moveToSchema', () => {
       CREATE ROLE ${STRANGER};
       CREATE ROLE ${OF_COLUMNS};
       CREATE ROLE ${OF_ANOTHER};
+      CREATE ROLE ${OWNER};
+      ALTER TABLE public.products OWNER TO ${OWNER};
       GRANT SELECT ON public.orders TO ${READER};
       GRANT SELECT (id, status) ON public.orders TO ${OF_COLUMNS};
       CREATE SCHEMA lastcall;
@@ -58,6 +61,7 @@ describe('moveToSchema', () => {
     expect(await mayFindTables(SHOP)).toBe(true);
     expect(await mayFindTables(READER)).toBe(true);
     expect(await mayFindTables(OF_COLUMNS)).toBe(true);
+    expect(await mayFindTables(OWNER)).toBe(true);
     expect(await mayFindTables(STRANGER)).toBe(false);
     expect(await mayFindTables(OF_ANOTHER)).toBe(false);
   });

@@ -99,16 +99,19 @@ async function letIn(runner: QueryRunner, to: string, names: readonly string[]):
   for (const { sql } of grants) await runner.query(sql);
 }
 
+/** Its own owner a schema is open to; a table's may be another one, where an administrator migrates. */
 const LETTING_IN = `
   WITH moved AS (
-    SELECT oid, relowner, relacl FROM pg_class WHERE oid = ANY (ARRAY(SELECT to_regclass(name) FROM unnest($2::text[]) AS name))
+    SELECT oid, coalesce(relacl, acldefault('r', relowner)) AS acl FROM pg_class
+     WHERE oid = ANY (ARRAY(SELECT to_regclass(name) FROM unnest($2::text[]) AS name))
   ), given AS (
-    SELECT relowner, relacl AS acl FROM moved
-     UNION ALL SELECT relowner, attacl FROM moved JOIN pg_attribute ON attrelid = oid AND NOT attisdropped
+    SELECT acl FROM moved
+     UNION ALL SELECT attacl FROM moved JOIN pg_attribute ON attrelid = oid AND NOT attisdropped
   )
   SELECT DISTINCT format('GRANT USAGE ON SCHEMA %s TO %s', $1::text, coalesce(quote_ident(r.rolname), 'PUBLIC')) AS sql
     FROM given, aclexplode(acl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
-   WHERE a.grantee <> relowner AND (a.grantee = 0 OR r.oid IS NOT NULL)`;
+   WHERE a.grantee <> (SELECT nspowner FROM pg_namespace WHERE oid = to_regnamespace($1))
+     AND (a.grantee = 0 OR r.oid IS NOT NULL)`;
 
 /**
  * The role migration of before gave the application's role all tables of the schema, whoever's they were, and all to
