@@ -193,7 +193,7 @@ const ALARM_MUTATIONS = [
     'brake-ends.spec.ts',
     [
       'brake.ts',
-      'if (cause === CLOCK_JUMPED || !this.options.isOver?.(cause, onForMs)) return false;',
+      'if (cause === CLOCK_JUMPED || !this.options.isOver?.(cause, forMs)) return false;',
       'return false;',
     ],
   ),
@@ -238,6 +238,12 @@ const ALARM_MUTATIONS = [
       'if (this.#engaged?.id === on.id) return;',
       'if (this.#engaged?.id === on.id) return void (this.#timesEngaged += 1);',
     ],
+  ),
+  seeded(
+    'over-by-a-jump',
+    'A clock that jumps lets timeouts go on by what a provider has answered before they stopped',
+    'brake-ends.spec.ts',
+    ['brake.ts', 'Math.min(onForMs, this.uptimeMs() - this.#jumpedMs)', 'onForMs'],
   ),
   seeded(
     'over-at-once',

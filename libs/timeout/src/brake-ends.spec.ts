@@ -180,6 +180,22 @@ describe('Brake by a suspicion', () => {
     expect(await one.isReleased()).toBe(false);
   });
 
+  it('is over by nothing that was seen before a jump, also of one that makes little due', async () => {
+    const asked: number[] = [];
+    const one = brake({ isOver: (_, onForMs) => asked.push(onForMs) < 0 }, jumps);
+    await one.refresh();
+    // What waits by now makes a small share of what is due.
+    await store.add(KIND, Array<number>(DUE * 10).fill(10 * HOUR_MS));
+    cause = undefined;
+    await since('1 hour');
+    uptimeMs -= HOUR_MS;
+    await one.refresh();
+    uptimeMs += 70_000;
+    await one.isReleased();
+    expect([one.isOn, asked.slice(-2)]).toEqual([true, [0, 70_000]]);
+    expect(told).toHaveLength(1);
+  });
+
   it('does not take a jump for known that comes while something else is judged', async () => {
     const one = brake({}, jumps);
     await one.refresh();

@@ -62,6 +62,8 @@ export class Brake {
   #judgedMs = -Infinity;
   #timesEngaged = 0;
   #releasedMs = -Infinity;
+  /** When a jump of the clock was judged last. */
+  #jumpedMs = -Infinity;
   #hasLeftOff = false;
 
   constructor(
@@ -193,7 +195,9 @@ export class Brake {
 
   /** True where this has released it. */
   async #endIfOver({ cause, onForMs }: On): Promise<boolean> {
-    if (cause === CLOCK_JUMPED || !this.options.isOver?.(cause, onForMs)) return false;
+    // A clock that has jumped since would have it on for as long as it has jumped.
+    const forMs = Math.min(onForMs, this.uptimeMs() - this.#jumpedMs);
+    if (cause === CLOCK_JUMPED || !this.options.isOver?.(cause, forMs)) return false;
     return endOver(this.dataSource, this.kinds, cause);
   }
 
@@ -222,6 +226,7 @@ export class Brake {
     // Only now: what could not be judged is still suspect.
     this.#suspect = undefined;
     this.jumps.accept();
+    if (cause === CLOCK_JUMPED) this.#jumpedMs = this.uptimeMs();
     if (cause !== undefined) this.#judgedMs = this.uptimeMs();
   }
 
