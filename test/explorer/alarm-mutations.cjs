@@ -240,6 +240,12 @@ const ALARM_MUTATIONS = [
     ],
   ),
   seeded(
+    'judged-while-it-is-on',
+    'Whoever reads an overdue order counts all that is due, four times a second, while timeouts have stopped already',
+    'brake-ends.spec.ts',
+    ['brake.ts', 'const isSuspect = on ? this.#doubtsClock(now, askedMs) : ', 'const isSuspect = '],
+  ),
+  seeded(
     'over-by-a-jump',
     'A clock that jumps lets timeouts go on by what a provider has answered before they stopped',
     'brake-ends.spec.ts',

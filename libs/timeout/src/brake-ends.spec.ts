@@ -124,6 +124,16 @@ describe('Brake by a suspicion', () => {
     asked.mockRestore();
   });
 
+  it('counts nothing anew while it is on, however long what was suspected lasts', async () => {
+    const one = brake({}, jumps);
+    await one.refresh();
+    uptimeMs += 1_000;
+    const asked = jest.spyOn(store.dataSource, 'createQueryRunner');
+    expect(await one.stops()).toBe(true);
+    expect(asked).toHaveBeenCalledTimes(1);
+    asked.mockRestore();
+  });
+
   it('has each process forget what it suspected, whoever saw that it is over', async () => {
     const one = brake({ onReleased: () => (cause = undefined) }, jumps);
     await one.refresh();

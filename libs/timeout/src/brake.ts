@@ -209,7 +209,9 @@ export class Brake {
       if (timesEngaged !== this.#timesEngaged) continue;
       // Before anything is judged: what was suspected until then is no reason.
       if (!on) this.#release();
-      if (this.wantsToJudge(now, askedMs)) await this.judge();
+      // While it is on, nothing but a jump would take its place.
+      const isSuspect = on ? this.#doubtsClock(now, askedMs) : this.wantsToJudge(now, askedMs);
+      if (isSuspect) await this.judge();
       else if (!on) return undefined;
       else if (!(await this.#endIfOver(on))) return on;
       // It may be put on anew.
