@@ -176,6 +176,12 @@ const ALARM_MUTATIONS = [
     ['clock-jumps.ts', 'if (leastMs - knownMs > JUMP_MS) {', 'if (leastMs - knownMs > Infinity) {'],
   ),
   seeded(
+    'jump-of-long-ago',
+    'Who reads a late order weeks after the clock was set right stops timeouts for that',
+    'brake.spec.ts',
+    ['clock-jumps.ts', 'return this.#jumpedToMs - rememberedMs <= JUMP_MS;', 'return false;'],
+  ),
+  seeded(
     'one-brake-for-all',
     "A host's brake, for kinds of its own, stops the orders in the same schema",
     'brakes-apart.spec.ts',
@@ -215,8 +221,8 @@ const ALARM_MUTATIONS = [
     'brake-ends.spec.ts',
     [
       'brake.ts',
-      'return cause === CLOCK_JUMPED ? cause : this.options.suspicion?.();',
-      'return cause;',
+      'if (cause !== CLOCK_JUMPED) return this.options.suspicion?.();',
+      'if (cause !== CLOCK_JUMPED) return cause;',
     ],
   ),
   seeded(

@@ -105,6 +105,18 @@ describe('Brake', () => {
     expect(one.holds(KIND)).toBe(false);
   });
 
+  it('takes for no jump what another process of this machine knows, however long one has only read', async () => {
+    const [{ brake: reader }, { brake: worker }] = [brake(), brake()];
+    expect(await reader.stops()).toBe(false);
+    uptimeMs -= HOUR_MS;
+    await worker.refresh();
+    // A burst, weeks later.
+    await insert(500, '-1 second');
+    expect(await reader.stops()).toBe(false);
+    uptimeMs -= HOUR_MS;
+    expect(await reader.stops()).toBe(true);
+  });
+
   it('forgets no jump by a restart, and takes no hour without workers for one', async () => {
     await insert(50, '-1 second');
     await brake().brake.refresh();

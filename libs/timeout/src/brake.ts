@@ -62,7 +62,7 @@ export class Brake {
   #judgedMs = -Infinity;
   #timesEngaged = 0;
   #releasedMs = -Infinity;
-  /** When a jump of the clock was judged last. */
+  /** When a jump of the clock was seen last. */
   #jumpedMs = -Infinity;
   #hasLeftOff = false;
 
@@ -223,18 +223,19 @@ export class Brake {
     if (!this.jumps.knowsLast) await this.jumps.recall();
     const suspect = this.#suspect;
     if (!suspect) return;
-    const cause = this.#causeBy(suspect);
+    const cause = await this.#causeBy(suspect);
     if (cause !== undefined) await this.#engageIfMany({ ...suspect, cause });
     // Only now: what could not be judged is still suspect.
     this.#suspect = undefined;
     this.jumps.accept();
-    if (cause === CLOCK_JUMPED) this.#jumpedMs = this.uptimeMs();
+    if (suspect.cause === CLOCK_JUMPED) this.#jumpedMs = this.uptimeMs();
     if (cause !== undefined) this.#judgedMs = this.uptimeMs();
   }
 
   /** What the application suspected may have ended while Postgres was away, or be something else by now. */
-  #causeBy({ cause }: Suspect): string | undefined {
-    return cause === CLOCK_JUMPED ? cause : this.options.suspicion?.();
+  async #causeBy({ cause }: Suspect): Promise<string | undefined> {
+    if (cause !== CLOCK_JUMPED) return this.options.suspicion?.();
+    return (await this.jumps.isKnown()) ? undefined : cause;
   }
 
   async #engageIfMany({ cause, fewest }: Suspect): Promise<void> {

@@ -57,13 +57,25 @@ export class ClockJumps {
 
   /** What this machine was last seen at, by this process or one before it. */
   async recall(): Promise<void> {
+    const rememberedMs = await this.#remembered();
+    this.#knowsLast = true;
+    this.#aheadMs = rememberedMs ?? this.#aheadMs;
+  }
+
+  /** True where another process of this machine has seen it jump before, and judged that: this one may have read little since. */
+  async isKnown(): Promise<boolean> {
+    const rememberedMs = await this.#remembered();
+    if (rememberedMs === undefined || this.#jumpedToMs === undefined) return false;
+    return this.#jumpedToMs - rememberedMs <= JUMP_MS;
+  }
+
+  async #remembered(): Promise<number | undefined> {
     const [row] = await queryRows<{ database_at: Date; uptime_ms: string }>(
       this.dataSource,
       'SELECT database_at, uptime_ms FROM machine_clocks WHERE machine = $1',
       [this.machine ?? ''],
     );
-    this.#knowsLast = true;
-    if (row) this.#aheadMs = row.database_at.getTime() - Number(row.uptime_ms);
+    return row && row.database_at.getTime() - Number(row.uptime_ms);
   }
 
   /**
