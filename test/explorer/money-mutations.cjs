@@ -1328,7 +1328,7 @@ const MONEY_MUTATIONS = [
     'A provider that answers again is suspected for what failed up to a minute ago',
     `${ORDERS}providers/provider-suspicion.spec.ts`,
     'providers/provider-suspicion.ts',
-    'mostFailed(all) && mostFailed(this.#seen(FEWEST_CALLS))',
+    'mostFailed(all) && mostFailed(seen(this.#newest))',
     'mostFailed(all)',
   ),
   seeded(

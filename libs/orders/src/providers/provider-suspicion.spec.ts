@@ -46,6 +46,17 @@ describe('ProviderSuspicion', () => {
     expect(suspicion.read()).toBeUndefined();
   });
 
+  it('suspects none of which the newest twenty calls were answered, however many failed seconds before', () => {
+    calls(300, 'error');
+    calls(10, 'open');
+    expect(suspicion.read()).toBe('provider_fails');
+    calls(10, 'open');
+    nowMs += 30_000;
+    expect(suspicion.read()).toBeUndefined();
+    calls(10, 'error');
+    expect(suspicion.read()).toBe('provider_fails');
+  });
+
   it('is not talked into it by a few calls that failed among a minute of answers', () => {
     forSeconds(50, 'open');
     forSeconds(10, 'error');
@@ -73,7 +84,7 @@ describe('ProviderSuspicion', () => {
     calls(30, 'open');
     // What failed is as much of the minute as what was answered.
     nowMs = stoppedMs + 59_000;
-    expect([suspicion.read(), suspicion.isOver(59_000)]).toEqual(['provider_fails', false]);
+    expect([suspicion.read(), suspicion.isOver(59_000)]).toEqual([undefined, false]);
     nowMs = stoppedMs + 61_000;
     expect([suspicion.read(), suspicion.isOver(61_000)]).toEqual([undefined, true]);
   });

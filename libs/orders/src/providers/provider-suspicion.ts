@@ -30,6 +30,8 @@ interface Call {
   readonly atMs: number;
 }
 
+const NONE: Seen = { calls: 0, failed: 0 };
+
 /**
  * Listens to what becomes of calls to the provider, and says whether most of them fail: then
  * timeouts that are about to close a lot at once stop (libs/timeout/src/brake.ts), and go on once it answers.
@@ -60,9 +62,8 @@ export class ProviderSuspicion {
 
   /** Named when most of the last minute's calls failed, and most of the newest of them: what ended is no reason. */
   read(): typeof PROVIDER_FAILS | undefined {
-    const all = this.#seen(Infinity);
-    const fails =
-      all.calls >= FEWEST_CALLS && mostFailed(all) && mostFailed(this.#seen(FEWEST_CALLS));
+    const all = this.#lastMinute();
+    const fails = all.calls >= FEWEST_CALLS && mostFailed(all) && mostFailed(seen(this.#newest));
     return fails ? PROVIDER_FAILS : undefined;
   }
 
@@ -71,7 +72,7 @@ export class ProviderSuspicion {
    * However long ago that was: whose calls failed have been asked about again by then, and there may be nothing more to ask.
    */
   isOver(withinMs: number): boolean {
-    const all = this.#seen(Infinity);
+    const all = this.#lastMinute();
     const failsNow = all.calls >= TELLING_CALLS && mostFailed(all);
     return this.#answeredMs >= this.nowMs() - withinMs && !failsNow;
   }
@@ -82,28 +83,30 @@ export class ProviderSuspicion {
   }
 
   #hear(hasFailed: boolean, atMs: number): void {
-    this.#newest = [...this.#newest, { hasFailed, atMs }].slice(-TELLING_CALLS);
+    this.#newest = [...this.#newest, { hasFailed, atMs }].slice(-FEWEST_CALLS);
     this.#failedInARow = hasFailed ? this.#failedInARow + 1 : 0;
     if (this.#failedInARow >= TELLING_FAILURES) this.#answeredMs = -Infinity;
     // Of fewer one that is answered would do, also of a provider that fails nearly always.
-    const [oldest] = this.#newest;
-    if (!oldest || this.#newest.length < TELLING_CALLS) return;
-    const failed = this.#newest.filter((call) => call.hasFailed).length;
-    if (!mostFailed({ calls: TELLING_CALLS, failed })) this.#answeredMs = oldest.atMs;
+    const telling = this.#newest.slice(-TELLING_CALLS);
+    const [oldest] = telling;
+    if (!oldest || telling.length < TELLING_CALLS) return;
+    if (!mostFailed(seen(telling))) this.#answeredMs = oldest.atMs;
   }
 
-  /** Of the last minute, from the newest step back, until there are so many calls. */
-  #seen(enough: number): Seen {
+  #lastMinute(): Seen {
     const sinceMs = this.nowMs() - STEP_MS * STEPS;
-    let calls = 0;
-    let failed = 0;
-    for (const step of this.#steps.toReversed()) {
-      if (step.startedMs < sinceMs || calls >= enough) break;
-      calls += step.calls;
-      failed += step.failed;
-    }
-    return { calls, failed };
+    return this.#steps
+      .filter(({ startedMs }) => startedMs >= sinceMs)
+      .reduce(
+        (sum, { calls, failed }) => ({ calls: sum.calls + calls, failed: sum.failed + failed }),
+        NONE,
+      );
   }
 }
+
+const seen = (all: readonly Call[]): Seen => ({
+  calls: all.length,
+  failed: all.filter(({ hasFailed }) => hasFailed).length,
+});
 
 const mostFailed = ({ calls, failed }: Seen): boolean => failed >= calls * FAILED_SHARE;
