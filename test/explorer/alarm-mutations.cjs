@@ -325,7 +325,11 @@ const ALARM_MUTATIONS = [
     'strange-message-comes-again',
     "What is no alarm comes back to RocketMQ's workers each minute",
     'drivers/rocketmq/rocketmq.driver.spec.ts',
-    ['drivers/rocketmq/rocketmq.driver.ts', 'this.#acknowledge(delivery);\n    const', 'const'],
+    [
+      'drivers/rocketmq/rocketmq.driver.ts',
+      'this.acknowledge(delivery);\n    this.onError',
+      'this.onError',
+    ],
   ),
   seeded(
     'deaf-after-a-look',

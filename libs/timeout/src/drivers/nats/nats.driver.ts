@@ -1,12 +1,10 @@
 import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../clock';
-import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
+import type { Alarm, Survey } from '../../timer-driver';
 import { alarmIn, type AlarmMessage } from '../alarm-message';
-import { AlarmStoreError } from '../alarm-store.error';
 import { type Broker, CallingLink, ListeningLink } from '../broker-link';
-import { HeldAlarms } from '../held-alarms';
-import { RingLoop } from '../ring-loop';
+import { CALL_TIMEOUT_MS, HoldingDriver } from '../holding-driver';
 import { AlarmStream } from './alarm-stream';
 import { natsAddress } from './nats-address';
 import { NATS_ABILITIES } from './nats.abilities';
@@ -23,11 +21,10 @@ export interface NatsDriverOptions {
   readonly callTimeoutMs?: number;
 }
 
-const CALL_TIMEOUT_MS = 1_500;
+const BROKER = 'NATS';
 const CONNECT_LIMIT_MS = 1_000;
 /** What is farther away than this when it comes (a clock was set) is scheduled again. */
 const HELD_MS = 5_000;
-const POLL_MS = 1_000;
 /** A server that went silent is noticed within twice this time. */
 const PING_MS = 5_000;
 /** Publishes under way at once: a busy server has taken so many within the limit of a call. */
@@ -43,22 +40,18 @@ interface Link {
  * can be taken back by anybody, and be listed. The server writes what is due for whoever asks first,
  * and again for another when that one dies.
  */
-export class NatsDriver implements TimerDriver {
-  readonly name = 'nats';
-  readonly abilities = NATS_ABILITIES;
-  readonly #loop: RingLoop;
-  readonly #held: HeldAlarms<JsMsg>;
+export class NatsDriver extends HoldingDriver<JsMsg> {
   readonly #calls: CallingLink<Link>;
   readonly #rings: ListeningLink<Link>;
   readonly #callTimeoutMs: number;
   #messages: ConsumerMessages | undefined;
-  #stopping: Promise<void> | undefined;
 
   constructor(private readonly options: NatsDriverOptions) {
-    const { databaseClock: clock, onError, callTimeoutMs = CALL_TIMEOUT_MS } = options;
+    super({ name: 'nats', broker: BROKER, abilities: NATS_ABILITIES, ...options });
+    const { onError, callTimeoutMs = CALL_TIMEOUT_MS } = options;
     this.#callTimeoutMs = callTimeoutMs;
     const broker: Broker<Link> = {
-      name: 'NATS',
+      name: BROKER,
       open: () => this.#open(),
       hangUp: ({ connection }) => connection.close(),
       // What was acknowledged is on its way: it leaves before the connection is closed.
@@ -69,25 +62,10 @@ export class NatsDriver implements TimerDriver {
       listen: ({ stream }, lost) => this.#listen(stream, lost),
       onError,
     });
-    this.#held = new HeldAlarms(clock, (message: JsMsg) => message.ack());
-    this.#loop = new RingLoop(this.#held, { clock, onError, longestWaitMs: () => POLL_MS });
-  }
-
-  /** Resolves at once, also while the server is away: ringing begins when it is there. */
-  async start(onRing: OnRing): Promise<void> {
-    this.#refuseIfStopped();
-    if (this.#loop.isStarted) return;
-    this.#loop.start(onRing);
-    this.#rings.start();
-  }
-
-  stop(): Promise<void> {
-    this.#stopping ??= this.#stop();
-    return this.#stopping;
   }
 
   async arm(alarms: readonly Alarm[]): Promise<void> {
-    this.#refuseIfStopped();
+    this.refuseIfStopped();
     const messages = alarms.map(({ id, at }) => ({ id, atMs: at.getTime() }));
     for (let start = 0; start < messages.length; start += AT_ONCE) {
       const some = messages.slice(start, start + AT_ONCE);
@@ -98,8 +76,8 @@ export class NatsDriver implements TimerDriver {
   }
 
   async disarm(ids: readonly string[]): Promise<void> {
-    this.#refuseIfStopped();
-    this.#held.remove(ids);
+    this.refuseIfStopped();
+    this.held.remove(ids);
     for (let start = 0; start < ids.length; start += AT_ONCE) {
       const some = ids.slice(start, start + AT_ONCE);
       await this.#calls.ask(({ stream }) => Promise.all(some.map((id) => stream.remove(id))));
@@ -107,7 +85,7 @@ export class NatsDriver implements TimerDriver {
   }
 
   async survey(): Promise<Survey> {
-    this.#refuseIfStopped();
+    this.refuseIfStopped();
     const generation = await this.#calls.ask(({ stream }) => stream.generation());
     return { generation, alarms: () => this.#alarms() };
   }
@@ -123,7 +101,7 @@ export class NatsDriver implements TimerDriver {
 
   /** `serverMs` is "now" as the server has it. */
   #schedule(stream: AlarmStream, alarm: AlarmMessage, serverMs = Date.now()): Promise<void> {
-    const inMs = alarm.atMs - this.options.databaseClock.nowMs();
+    const inMs = alarm.atMs - this.clock.nowMs();
     return stream.schedule(alarm, new Date(serverMs + inMs));
   }
 
@@ -132,10 +110,10 @@ export class NatsDriver implements TimerDriver {
     const messages = await consumer.consume({
       abort_on_missing_resource: true,
       callback: (message) =>
-        void this.#receive(stream, message).catch((error: Error) => this.options.onError(error)),
+        void this.#receive(stream, message).catch((error: Error) => this.onError(error)),
     });
     this.#messages = messages;
-    if (this.#stopping) return messages.stop();
+    if (this.isStopping) return messages.stop();
     void messages
       .closed()
       .then((error) =>
@@ -144,22 +122,20 @@ export class NatsDriver implements TimerDriver {
   }
 
   async #receive(stream: AlarmStream, message: JsMsg): Promise<void> {
-    if (this.#stopping) return message.nak();
+    if (this.isStopping) return message.nak();
     const alarm = alarmIn(message.string());
     if (!alarm) {
       // Unanswered it would come again each minute, for ever.
       message.ack();
-      throw new AlarmStoreError('A message in NATS is no alarm, and was dropped');
+      throw this.noAlarm();
     }
-    const { id, atMs } = alarm;
-    if (atMs - this.options.databaseClock.nowMs() > HELD_MS) {
+    if (alarm.atMs - this.clock.nowMs() > HELD_MS) {
       // By the clock of the server that has just written it: ours may be what was wrong. Put off by
       // `nak` it would stay unacknowledged, and so many may be until nothing else comes any more.
       await this.#schedule(stream, alarm, message.time.getTime());
       return message.ack();
     }
-    this.#held.hold({ id, at: new Date(atMs) }, message);
-    this.#loop.lookAt(atMs);
+    this.hold(alarm, message);
   }
 
   async #open(): Promise<Link> {
@@ -181,18 +157,25 @@ export class NatsDriver implements TimerDriver {
     return { connection, stream };
   }
 
-  async #stop(): Promise<void> {
-    this.#rings.stop();
-    this.#messages?.stop();
-    // Others ring what is held here; what rings already is waited for.
-    this.#held.giveBack((message) => message.nak());
-    await this.#loop.stop();
-    await this.#rings.close();
-    await this.#calls.close();
-    this.#held.clear();
+  protected listen(): void {
+    this.#rings.start();
   }
 
-  #refuseIfStopped(): void {
-    if (this.#stopping) throw new AlarmStoreError('The NATS driver was stopped');
+  protected stopListening(): void {
+    this.#rings.stop();
+    this.#messages?.stop();
+  }
+
+  protected async close(): Promise<void> {
+    await this.#rings.close();
+    await this.#calls.close();
+  }
+
+  protected acknowledge(message: JsMsg): void {
+    message.ack();
+  }
+
+  protected giveBack(message: JsMsg): void {
+    message.nak();
   }
 }

@@ -1,12 +1,11 @@
 import type { ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import type { Clock } from '../../clock';
 import { withTimeLimit } from '../../time-limit';
-import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
+import type { Alarm, Survey } from '../../timer-driver';
 import { alarmIn, type AlarmMessage } from '../alarm-message';
 import { AlarmStoreError } from '../alarm-store.error';
 import { type Broker, CallingLink, ListeningLink } from '../broker-link';
-import { HeldAlarms } from '../held-alarms';
-import { RingLoop } from '../ring-loop';
+import { CALL_TIMEOUT_MS, HoldingDriver } from '../holding-driver';
 import { connectRabbitmq } from './connect-rabbitmq';
 import { LevelQueues } from './level-queues';
 import { RABBITMQ_ABILITIES } from './rabbitmq.abilities';
@@ -23,13 +22,12 @@ export interface RabbitmqDriverOptions {
   readonly callTimeoutMs?: number;
 }
 
-const CALL_TIMEOUT_MS = 1_500;
+const BROKER = 'RabbitMQ';
 const CONNECT_LIMIT_MS = 1_000;
 /** A broker that went silent is noticed within twice this time. */
 const HEARTBEAT_S = 5;
 /** Alarms held here for their last second, and in rings. */
 const PREFETCH = 2_000;
-const POLL_MS = 1_000;
 const CANCEL_LIMIT_MS = 500;
 
 interface Link {
@@ -50,68 +48,41 @@ interface Delivery {
  * the first one is acknowledged; its last second is waited for here, unacknowledged: when this
  * process dies, the broker gives it to another.
  */
-export class RabbitmqDriver implements TimerDriver {
-  readonly name = 'rabbitmq';
-  readonly abilities = RABBITMQ_ABILITIES;
-  readonly #loop: RingLoop;
-  readonly #held: HeldAlarms<Delivery>;
+export class RabbitmqDriver extends HoldingDriver<Delivery> {
   readonly #calls: CallingLink<Link>;
   readonly #rings: ListeningLink<Link>;
   /** Ends what the broker brings. */
   #cancel: (() => Promise<unknown>) | undefined;
-  #stopping: Promise<void> | undefined;
 
   constructor(private readonly options: RabbitmqDriverOptions) {
-    const { databaseClock: clock, onError, callTimeoutMs = CALL_TIMEOUT_MS } = options;
+    super({ name: 'rabbitmq', broker: BROKER, abilities: RABBITMQ_ABILITIES, ...options });
+    const { onError, callTimeoutMs = CALL_TIMEOUT_MS } = options;
     const broker: Broker<Link> = {
-      name: 'RabbitMQ',
+      name: BROKER,
       open: (onLost) => this.#open(onLost),
       hangUp,
       goodbye,
     };
     this.#calls = new CallingLink(broker, callTimeoutMs);
     this.#rings = new ListeningLink(broker, { listen: (link) => this.#listen(link), onError });
-    this.#held = new HeldAlarms(clock, acknowledge);
-    this.#loop = new RingLoop(this.#held, { clock, onError, longestWaitMs: () => POLL_MS });
-  }
-
-  /** Resolves at once, also while the broker is away: ringing begins when it is there. */
-  async start(onRing: OnRing): Promise<void> {
-    this.#refuseIfStopped();
-    if (this.#loop.isStarted) return;
-    this.#loop.start(onRing);
-    this.#rings.start();
-  }
-
-  stop(): Promise<void> {
-    this.#stopping ??= this.#stop();
-    return this.#stopping;
   }
 
   async arm(alarms: readonly Alarm[]): Promise<void> {
-    this.#refuseIfStopped();
+    this.refuseIfStopped();
     if (alarms.length === 0) return;
     const messages = alarms.map(({ id, at }) => ({ id, atMs: at.getTime() }));
-    await this.#calls.ask(({ queues }) =>
-      queues.publish(messages, this.options.databaseClock.nowMs()),
-    );
+    await this.#calls.ask(({ queues }) => queues.publish(messages, this.clock.nowMs()));
   }
 
   /** Cannot be done: what is told to disarm rings for nothing. */
   async disarm(): Promise<void> {
-    this.#refuseIfStopped();
+    this.refuseIfStopped();
   }
 
   async survey(): Promise<Survey> {
-    this.#refuseIfStopped();
+    this.refuseIfStopped();
     const generation = await this.#calls.ask(({ queues }) => queues.generation());
-    return {
-      generation,
-      // eslint-disable-next-line require-yield -- there is nothing to list
-      async *alarms() {
-        throw new AlarmStoreError('Alarms in RabbitMQ cannot be listed');
-      },
-    };
+    return this.unlisted(generation);
   }
 
   async #listen({ channel, queues }: Link): Promise<void> {
@@ -120,36 +91,35 @@ export class RabbitmqDriver implements TimerDriver {
     const { consumerTag } = await channel.consume(queues.due, (message) => {
       // The broker has cancelled us: the queue was deleted.
       if (!message) void channel.close().catch(() => undefined);
-      else void this.#receive({ channel, message }, queues).catch(this.options.onError);
+      else void this.#receive({ channel, message }, queues).catch(this.onError);
     });
     this.#cancel = () => channel.cancel(consumerTag);
-    if (this.#stopping) await this.#cancel();
+    if (this.isStopping) await this.#cancel();
   }
 
   /** Each message is held until it has rung, or answered here: once. */
   async #receive(delivery: Delivery, queues: LevelQueues): Promise<void> {
-    if (this.#stopping) return giveBack(delivery);
+    if (this.isStopping) return this.giveBack(delivery);
     const alarm = alarmIn(delivery.message.content.toString());
     if (!alarm) {
       // Given back it would come again at once, for ever.
-      acknowledge(delivery);
-      throw new AlarmStoreError('A message in RabbitMQ is no alarm, and was dropped');
+      this.acknowledge(delivery);
+      throw this.noAlarm();
     }
     let isSentOn: boolean;
     try {
       isSentOn = await this.#sendOn(alarm, queues);
     } catch (error) {
-      giveBack(delivery);
+      this.giveBack(delivery);
       throw error;
     }
-    if (isSentOn) return acknowledge(delivery);
-    this.#held.hold({ id: alarm.id, at: new Date(alarm.atMs) }, delivery);
-    this.#loop.lookAt(alarm.atMs);
+    if (isSentOn) return this.acknowledge(delivery);
+    this.hold(alarm, delivery);
   }
 
   /** True when it has longer to go than is waited for here, and waits in another queue. */
   async #sendOn(alarm: AlarmMessage, queues: LevelQueues): Promise<boolean> {
-    const nowMs = this.options.databaseClock.nowMs();
+    const nowMs = this.clock.nowMs();
     if ((await queues.queueFor(alarm.atMs - nowMs)) === queues.due) return false;
     await queues.publish([alarm], nowMs);
     return true;
@@ -159,49 +129,49 @@ export class RabbitmqDriver implements TimerDriver {
     const url = new URL(this.options.url);
     if (!url.searchParams.has('heartbeat')) url.searchParams.set('heartbeat', `${HEARTBEAT_S}`);
     const model = await connectRabbitmq(url.href, { timeout: CONNECT_LIMIT_MS, noDelay: true });
-    model.on('error', (error: Error) => this.#stopping || this.options.onError(error));
+    model.on('error', (error: Error) => this.isStopping || this.onError(error));
     model.on('close', () => onLost());
     // The call that published hears nothing, and gives up.
     model.on('blocked', (reason: string) =>
-      this.options.onError(new AlarmStoreError(`RabbitMQ takes no messages: ${reason}`)),
+      this.onError(new AlarmStoreError(`RabbitMQ takes no messages: ${reason}`)),
     );
     const channel = await model.createConfirmChannel();
-    channel.on('error', (error: Error) => this.#stopping || this.options.onError(error));
+    channel.on('error', (error: Error) => this.isStopping || this.onError(error));
     channel.on('close', () => onLost());
     return { model, channel, queues: new LevelQueues(channel, this.options.prefix) };
   }
 
-  async #stop(): Promise<void> {
+  protected listen(): void {
+    this.#rings.start();
+  }
+
+  /** Given back before, alarms would come here again. */
+  protected async stopListening(): Promise<void> {
     this.#rings.stop();
-    // Others ring what is held here for its last second; what rings already is waited for.
     await withTimeLimit(Promise.resolve(this.#cancel?.()), CANCEL_LIMIT_MS, 'No answer').catch(
       () => undefined,
     );
-    this.#held.giveBack(giveBack);
-    await this.#loop.stop();
+  }
+
+  protected async close(): Promise<void> {
     await this.#rings.close();
     await this.#calls.close();
-    this.#held.clear();
   }
 
-  #refuseIfStopped(): void {
-    if (this.#stopping) throw new AlarmStoreError('The RabbitMQ driver was stopped');
+  protected acknowledge({ channel, message }: Delivery): void {
+    try {
+      channel.ack(message);
+    } catch {
+      // The channel is closed: the broker gives the message to somebody again.
+    }
   }
-}
 
-function acknowledge({ channel, message }: Delivery): void {
-  try {
-    channel.ack(message);
-  } catch {
-    // The channel is closed: the broker gives the message to somebody again.
-  }
-}
-
-function giveBack({ channel, message }: Delivery): void {
-  try {
-    channel.nack(message, false, true);
-  } catch {
-    // The channel is closed: that gives it back as well.
+  protected giveBack({ channel, message }: Delivery): void {
+    try {
+      channel.nack(message, false, true);
+    } catch {
+      // The channel is closed: that gives it back as well.
+    }
   }
 }
 

@@ -30,6 +30,7 @@ function takingPeer(): { sent: definition.Message[]; inMs: () => number[] } {
 }
 
 function openDriver(onError: (error: Error) => void): RocketmqDriver {
+  jest.mocked(RocketmqConsumer.prototype.stop).mockResolvedValue();
   return new RocketmqDriver({
     address: { endpoints: ['127.0.0.1:1'], topic: 'alarms', tls: false },
     group: 'test',

@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Message } from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb';
 import type { Clock } from '../../clock';
 import { withTimeLimit } from '../../time-limit';
-import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
+import type { Alarm, Survey } from '../../timer-driver';
 import { AlarmStoreError } from '../alarm-store.error';
-import { HeldAlarms } from '../held-alarms';
-import { RingLoop } from '../ring-loop';
+import { CALL_TIMEOUT_MS, HoldingDriver } from '../holding-driver';
 import type { RocketmqAddress } from './rocketmq-address';
 import { RocketmqConsumer } from './rocketmq-consumer';
 import {
@@ -31,10 +30,9 @@ export interface RocketmqDriverOptions {
   readonly callTimeoutMs?: number;
 }
 
-const CALL_TIMEOUT_MS = 1_500;
+const BROKER = 'RocketMQ';
 /** What is farther away than this when it comes has been on its way only: it is sent again. */
 const HELD_MS = 5_000;
-const POLL_MS = 1_000;
 /** Given back, a message goes to somebody else at once. */
 const GIVEN_BACK_MS = 10;
 const GOODBYE_LIMIT_MS = 500;
@@ -54,23 +52,18 @@ interface Delivery {
  * is asked for a little early, and waited for here, unacknowledged: when this process dies, the
  * broker gives it to another. What is farther away than a broker keeps goes there more than once.
  */
-export class RocketmqDriver implements TimerDriver {
-  readonly name = 'rocketmq';
-  readonly abilities = ROCKETMQ_ABILITIES;
+export class RocketmqDriver extends HoldingDriver<Delivery> {
   readonly #place: Place;
-  readonly #loop: RingLoop;
-  readonly #held: HeldAlarms<Delivery>;
   readonly #outbox: RocketmqOutbox;
   readonly #consumer: RocketmqConsumer;
   readonly #generation = randomUUID();
   readonly #telling = new Set<Promise<void>>();
-  #stopping: Promise<void> | undefined;
+  #stopped: Promise<void> | undefined;
 
   constructor(private readonly options: RocketmqDriverOptions) {
+    super({ name: 'rocketmq', broker: BROKER, abilities: ROCKETMQ_ABILITIES, ...options });
     const { address, group, databaseClock: clock, onError } = options;
     this.#place = { topic: address.topic, group, tag: group };
-    this.#held = new HeldAlarms(clock, (delivery) => this.#acknowledge(delivery));
-    this.#loop = new RingLoop(this.#held, { clock, onError, longestWaitMs: () => POLL_MS });
     this.#outbox = new RocketmqOutbox(address, this.#place, clock);
     this.#consumer = new RocketmqConsumer({
       address,
@@ -80,80 +73,59 @@ export class RocketmqDriver implements TimerDriver {
     });
   }
 
-  /** Resolves at once, also while the broker is away: ringing begins when it is there. */
-  async start(onRing: OnRing): Promise<void> {
-    this.#refuseIfStopped();
-    if (this.#loop.isStarted) return;
-    this.#loop.start(onRing);
-    this.#consumer.start();
-  }
-
-  stop(): Promise<void> {
-    this.#stopping ??= this.#stop();
-    return this.#stopping;
-  }
-
   async arm(alarms: readonly Alarm[]): Promise<void> {
-    this.#refuseIfStopped();
+    this.refuseIfStopped();
     const messages = alarms.map(({ id, at }) => ({ id, atMs: at.getTime() }));
     await this.#ask((limitMs) => this.#outbox.send(messages, limitMs));
   }
 
   /** Those that this process has armed; what others have armed rings for nothing. */
   async disarm(ids: readonly string[]): Promise<void> {
-    this.#refuseIfStopped();
-    this.#held.remove(ids);
+    this.refuseIfStopped();
+    this.held.remove(ids);
     await this.#ask((limitMs) => this.#outbox.recall(ids, limitMs));
   }
 
   /** Asks for the route only: that the store has lost its data cannot be told from what is left. */
   async survey(): Promise<Survey> {
-    this.#refuseIfStopped();
+    this.refuseIfStopped();
     await this.#ask((limitMs) => this.#outbox.route(limitMs));
-    return {
-      generation: this.#generation,
-      // eslint-disable-next-line require-yield -- there is nothing to list
-      async *alarms() {
-        throw new AlarmStoreError('Alarms in RocketMQ cannot be listed');
-      },
-    };
+    return this.unlisted(this.#generation);
   }
 
   async #receive(endpoint: string, messages: readonly Message[]): Promise<void> {
-    const nowMs = this.options.databaseClock.nowMs();
+    const nowMs = this.clock.nowMs();
     const far: { readonly alarm: Received; readonly delivery: Delivery }[] = [];
     for (const message of messages) {
       const [alarm, delivery] = [received(message), { endpoint, receipt: receiptOf(message) }];
       if (!alarm) this.#drop(delivery);
       else if (alarm.atMs - nowMs > HELD_MS) far.push({ alarm, delivery });
-      else this.#hold(alarm, delivery);
+      else this.#take(alarm, delivery);
     }
     if (far.length === 0) return;
     const again = far.map(({ alarm }) => alarm);
     await this.#outbox.send(again, CALL_TIMEOUT_MS);
-    for (const { delivery } of far) this.#acknowledge(delivery);
+    for (const { delivery } of far) this.acknowledge(delivery);
   }
 
-  #hold({ id, atMs }: Received, delivery: Delivery): void {
-    if (this.#stopping) this.#giveBack(delivery);
-    else if (this.#outbox.tookBack(delivery.receipt.messageId)) this.#acknowledge(delivery);
-    else this.#held.hold({ id, at: new Date(atMs) }, delivery);
-    this.#loop.lookAt(atMs);
+  #take(alarm: Received, delivery: Delivery): void {
+    if (this.isStopping) this.giveBack(delivery);
+    else if (this.#outbox.tookBack(delivery.receipt.messageId)) this.acknowledge(delivery);
+    else this.hold(alarm, delivery);
   }
 
   /** Unacknowledged it would come again each minute, to one worker after the other. */
   #drop(delivery: Delivery): void {
-    this.#acknowledge(delivery);
-    const why = 'A message in RocketMQ is no alarm, and was dropped';
-    this.options.onError(new AlarmStoreError(why));
+    this.acknowledge(delivery);
+    this.onError(this.noAlarm());
   }
 
-  #acknowledge({ endpoint, receipt }: Delivery): void {
+  protected acknowledge({ endpoint, receipt }: Delivery): void {
     const request = acknowledgement(this.#place, receipt);
     this.#tell(() => this.#outbox.peer(endpoint).acknowledge(request, CALL_TIMEOUT_MS));
   }
 
-  #giveBack({ endpoint, receipt }: Delivery): void {
+  protected giveBack({ endpoint, receipt }: Delivery): void {
     const request = hiding(this.#place, receipt, GIVEN_BACK_MS);
     this.#tell(() => this.#outbox.peer(endpoint).hide(request, CALL_TIMEOUT_MS));
   }
@@ -169,8 +141,8 @@ export class RocketmqDriver implements TimerDriver {
       try {
         return await call();
       } catch (error) {
-        if (this.#stopping) return;
-        if (tries === TELL_TRIES) return this.options.onError(error as Error);
+        if (this.isStopping) return;
+        if (tries === TELL_TRIES) return this.onError(error as Error);
         await new Promise((resolve) => setTimeout(resolve, TELL_AGAIN_MS).unref());
       }
     }
@@ -185,19 +157,20 @@ export class RocketmqDriver implements TimerDriver {
     }
   }
 
-  async #stop(): Promise<void> {
-    const stopped = this.#consumer.stop();
-    // Others ring what is held here; what rings already is waited for.
-    this.#held.giveBack((delivery) => this.#giveBack(delivery));
-    await Promise.all([this.#loop.stop(), stopped]);
+  protected listen(): void {
+    this.#consumer.start();
+  }
+
+  /** Not awaited: what comes meanwhile is given back, and a broker may be long in answering. */
+  protected stopListening(): void {
+    this.#stopped = this.#consumer.stop().catch(this.onError);
+  }
+
+  protected async close(): Promise<void> {
+    await this.#stopped;
     const told = Promise.all(this.#telling);
     await withTimeLimit(told, GOODBYE_LIMIT_MS, 'No answer').catch(() => undefined);
     await this.#consumer.hangUp(GOODBYE_LIMIT_MS);
     this.#outbox.close();
-    this.#held.clear();
-  }
-
-  #refuseIfStopped(): void {
-    if (this.#stopping) throw new AlarmStoreError('The RocketMQ driver was stopped');
   }
 }
