@@ -182,6 +182,12 @@ const ALARM_MUTATIONS = [
     ['clock-jumps.ts', 'return this.#jumpedToMs - rememberedMs <= JUMP_MS;', 'return false;'],
   ),
   seeded(
+    'one-clock-for-all-brakes',
+    "A jump of the clock that a host's brake has let pass is none for the orders on the same machine",
+    'brakes-apart.spec.ts',
+    ['clock-jumps.ts', ', ...kinds.toSorted()]', ', ...kinds.slice(0, 0)]'],
+  ),
+  seeded(
     'one-brake-for-all',
     "A host's brake, for kinds of its own, stops the orders in the same schema",
     'brakes-apart.spec.ts',

@@ -148,7 +148,7 @@ export class Brake {
     if (this.options.share === null) return this.#leaveOff();
     const on = await this.#look();
     if (on) this.#engage(on);
-    await this.jumps.remember();
+    await this.jumps.remember(this.kinds);
   }
 
   /** Once: what is on after that was put on by a process whose settings may be newer. */
@@ -220,7 +220,7 @@ export class Brake {
   }
 
   async #judgeOnce(): Promise<void> {
-    if (!this.jumps.knowsLast) await this.jumps.recall();
+    if (!this.jumps.knowsLast) await this.jumps.recall(this.kinds);
     const suspect = this.#suspect;
     if (!suspect) return;
     const cause = await this.#causeBy(suspect);
@@ -235,7 +235,7 @@ export class Brake {
   /** What the application suspected may have ended while Postgres was away, or be something else by now. */
   async #causeBy({ cause }: Suspect): Promise<string | undefined> {
     if (cause !== CLOCK_JUMPED) return this.options.suspicion?.();
-    return (await this.jumps.isKnown()) ? undefined : cause;
+    return (await this.jumps.isKnown(this.kinds)) ? undefined : cause;
   }
 
   async #engageIfMany({ cause, fewest }: Suspect): Promise<void> {

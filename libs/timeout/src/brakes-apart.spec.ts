@@ -29,11 +29,15 @@ describe('Two brakes of one schema, for kinds of their own', () => {
     await store.add(OTHERS, Array<number>(DUE).fill(-1_000));
   });
 
-  const brake = (kind: string, suspicion?: BrakeOptions['suspicion']): Brake =>
+  const brake = (
+    kind: string,
+    suspicion?: BrakeOptions['suspicion'],
+    machine = `machine-${++machines}`,
+  ): Brake =>
     new Brake(
       store.dataSource,
       { kinds: [kind], share: 0.2, suspicion },
-      new ClockJumps(store.dataSource, () => uptimeMs, `machine-${++machines}`),
+      new ClockJumps(store.dataSource, () => uptimeMs, machine),
     );
   const mailFails = (): string => 'mail_down';
   const drain = (of: Brake): Drain =>
@@ -97,6 +101,26 @@ describe('Two brakes of one schema, for kinds of their own', () => {
       { cause: CLOCK_JUMPED, kind: MINE },
     ]);
   });
+
+  it.each(['goes on', 'has begun anew'])(
+    'judge a jump each for itself on one machine, also where a process %s that the other was quicker than',
+    async (which) => {
+      const on = (kind: string): Brake => brake(kind, undefined, 'the-only-one');
+      const [mine, others] = [on(MINE), on(OTHERS)];
+      await store.rows('DELETE FROM deadlines WHERE kind = $1', [OTHERS]);
+      await mine.refresh();
+      await others.refresh();
+      // That was hours ago, and then the clock jumped.
+      await store.rows(
+        `UPDATE machine_clocks SET uptime_ms = uptime_ms - 7200000, database_at = database_at - interval '2 hours'`,
+      );
+      uptimeMs -= HOUR_MS;
+      await others.refresh();
+      const one = which === 'goes on' ? mine : on(MINE);
+      await drain(one).run('timer');
+      expect([others.isOn, one.isOn, await handled()]).toEqual([false, true, 0]);
+    },
+  );
 
   it('have one row each, whichever of their kinds is the worst as several processes judge', async () => {
     const both = (): Brake =>

@@ -55,25 +55,28 @@ export class ClockJumps {
     this.#jumpedToMs = undefined;
   }
 
-  /** What this machine was last seen at, by this process or one before it. */
-  async recall(): Promise<void> {
-    const rememberedMs = await this.#remembered();
+  /**
+   * What this machine was last seen at, by this process or one before it. `kinds`: who judges by it, here and below;
+   * a brake for other kinds judges no jump for these.
+   */
+  async recall(kinds: readonly string[]): Promise<void> {
+    const rememberedMs = await this.#remembered(kinds);
     this.#knowsLast = true;
     this.#aheadMs = rememberedMs ?? this.#aheadMs;
   }
 
   /** True where another process of this machine has seen it jump before, and judged that: this one may have read little since. */
-  async isKnown(): Promise<boolean> {
-    const rememberedMs = await this.#remembered();
+  async isKnown(kinds: readonly string[]): Promise<boolean> {
+    const rememberedMs = await this.#remembered(kinds);
     if (rememberedMs === undefined || this.#jumpedToMs === undefined) return false;
     return this.#jumpedToMs - rememberedMs <= JUMP_MS;
   }
 
-  async #remembered(): Promise<number | undefined> {
+  async #remembered(kinds: readonly string[]): Promise<number | undefined> {
     const [row] = await queryRows<{ database_at: Date; uptime_ms: string }>(
       this.dataSource,
       'SELECT database_at, uptime_ms FROM machine_clocks WHERE machine = $1',
-      [this.machine ?? ''],
+      [this.#nameFor(kinds)],
     );
     return row && row.database_at.getTime() - Number(row.uptime_ms);
   }
@@ -82,7 +85,7 @@ export class ClockJumps {
    * Of several processes on a machine, the one that has seen most of its time is right. While somebody holds
    * the row, or has locked the table, the next one to come by remembers: no sweep waits for a note.
    */
-  async remember(): Promise<void> {
+  async remember(kinds: readonly string[]): Promise<void> {
     if (!this.machine || this.#aheadMs === undefined) return;
     const uptimeMs = Math.round(this.uptimeMs());
     const remembered = queryRows(
@@ -91,10 +94,14 @@ export class ClockJumps {
        ON CONFLICT (machine) DO UPDATE
          SET database_at = excluded.database_at, uptime_ms = excluded.uptime_ms
        WHERE excluded.uptime_ms > m.uptime_ms`,
-      [this.machine, new Date(uptimeMs + this.#aheadMs), uptimeMs],
+      [this.#nameFor(kinds), new Date(uptimeMs + this.#aheadMs), uptimeMs],
     );
     await remembered.catch((error: unknown) => {
       if (!isContention(error)) throw error;
     });
+  }
+
+  #nameFor(kinds: readonly string[]): string {
+    return [this.machine ?? '', ...kinds.toSorted()].join(' ');
   }
 }
