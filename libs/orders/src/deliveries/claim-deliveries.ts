@@ -1,3 +1,4 @@
+import { LONGEST_BACKOFF_MS } from './attempt-backoff';
 import { ATTEMPT_LIMIT_MS } from './post-webhook';
 
 /** Sent to one endpoint at the same time by each worker. */
@@ -10,6 +11,9 @@ export const LONGEST_PAUSE_MS = 60_000;
 /** SQL, of an endpoint `e`. One that is put off for longer was so by a clock that was ahead, and has been set back. */
 export const IS_PAUSED = `coalesce(
          e.paused_until > now() AND e.paused_until <= now() + ${LONGEST_PAUSE_MS} * interval '1 millisecond', false)`;
+
+/** SQL, of a delivery `d`: no attempt puts one off for so long but by a clock that was ahead, and has been set back. */
+export const IS_FAR_OFF = `d.next_attempt_at > now() + ${LONGEST_BACKOFF_MS} * interval '1 millisecond'`;
 
 /** Earlier ones of the same order, due or not, come first. */
 const IS_FIRST = `NOT EXISTS (
@@ -69,6 +73,18 @@ export const PROBE = claiming(`
          (SELECT id FROM (${DUE} AND ${IS_FIRST} ORDER BY next_attempt_at LIMIT 1) AS d))
      LIMIT (SELECT CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END
               FROM webhook_endpoints WHERE id = $1)`);
+
+/** They may be in the hands of somebody who took them by the wrong clock: such a lease is over by then. */
+export const CALL_BACK = `
+  WITH far AS MATERIALIZED (
+    SELECT d.ctid AS place, d.id FROM webhook_deliveries d
+     WHERE d.endpoint_id = $1 AND d.status = 'pending' AND ${IS_FAR_OFF}
+     ORDER BY d.next_attempt_at LIMIT ${LOOKED_AT}
+       FOR UPDATE SKIP LOCKED
+  )
+  UPDATE webhook_deliveries d SET next_attempt_at = now() + $2 * interval '1 millisecond'
+   WHERE d.ctid = ANY (ARRAY(SELECT place FROM far))
+     AND CASE WHEN d.status = 'pending' THEN d.id IN (SELECT id FROM far) END`;
 
 /** Until when the last of those waits that come before it in its order. */
 const AHEAD_AGAIN_AT = `(

@@ -4,15 +4,22 @@ import { DataSource } from 'typeorm';
 import { SETTINGS, type Settings } from '../config';
 import { CLOSERS } from '../data-source';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
-import { backoffMs } from './attempt-backoff';
-import { CLAIM, IS_PAUSED, LEASE_MS, LONGEST_PAUSE_MS, PASS_ON, PROBE } from './claim-deliveries';
+import { backoffMs, LONGEST_BACKOFF_MS } from './attempt-backoff';
+import {
+  CALL_BACK,
+  CLAIM,
+  IS_FAR_OFF,
+  IS_PAUSED,
+  LEASE_MS,
+  LONGEST_PAUSE_MS,
+  PASS_ON,
+  PROBE,
+} from './claim-deliveries';
 import { bodyOf, type DeliveredEvent } from './message';
 import { type Attempt, postWebhook } from './post-webhook';
 
-/** An endpoint that has taken nothing for so long is switched off. */
+/** An endpoint that was asked in vain for so long is switched off. */
 const OFF_AFTER = '3 days';
-/** And was asked so often meanwhile: a clock may be days ahead, and no worker have run. The only event waiting is sent oftener. */
-const OFF_AFTER_FAILURES = 10;
 const GONE = 410;
 
 export interface Claimed extends DeliveredEvent {
@@ -77,7 +84,8 @@ export class DeliverWebhooks {
     while (!stopping.aborted) {
       const claimed = await this.claim(endpointId);
       if (claimed.length === 0) {
-        await queryRows(this.dataSource, PASS_ON, [endpointId, LEASE_MS]);
+        for (const statement of [CALL_BACK, PASS_ON])
+          await queryRows(this.dataSource, statement, [endpointId, LEASE_MS]);
         break;
       }
       await failpoint('delivery.claimed');
@@ -96,7 +104,7 @@ export class DeliverWebhooks {
       `SELECT id FROM webhook_endpoints e
         WHERE status = 'on' AND NOT ${IS_PAUSED}
           AND EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = e.id
-                         AND d.status = 'pending' AND d.next_attempt_at <= now())`,
+                         AND d.status = 'pending' AND (d.next_attempt_at <= now() OR ${IS_FAR_OFF}))`,
     );
     return rows.map(({ id }) => id);
   }
@@ -192,10 +200,21 @@ const SETTLE = `
   )
   SELECT status, count(*)::int AS n FROM settled GROUP BY status`;
 
+/**
+ * Since its first failure. Of the time from one failure to the next no more counts than its only event may have to wait:
+ * no worker may have run for longer, nothing have happened, or a clock be ahead.
+ */
+const FAILING_FOR = `
+  CASE WHEN failing_since IS NULL THEN interval '0'
+       ELSE failing_for + greatest(interval '0',
+              least(now() - failed_at, ${LONGEST_BACKOFF_MS} * interval '1 millisecond')) END`;
+
 /** What a batch says of its endpoint; `is_off` when this has switched it off. */
 const NOTE_ENDPOINT = `
   UPDATE webhook_endpoints e
      SET failing_since = CASE WHEN $2 THEN NULL ELSE coalesce(failing_since, now()) END,
+         failing_for = CASE WHEN $2 THEN interval '0' ELSE ${FAILING_FOR} END,
+         failed_at = CASE WHEN $2 THEN NULL ELSE now() END,
          failures = CASE WHEN $2 THEN 0 ELSE least(failures, 1000) + 1 END,
          paused_until = CASE WHEN $2 THEN NULL
            ELSE now() + least(1000 * 2.0 ^ least(failures, 20), $4)::float8 * interval '1 millisecond' END,
@@ -205,9 +224,7 @@ const NOTE_ENDPOINT = `
          status_reason = coalesce(off.reason, e.status_reason)
     FROM (SELECT id, CASE
             WHEN $3 THEN 'it answered 410 Gone'
-            WHEN NOT $2 AND failing_since < now() - interval '${OFF_AFTER}'
-                 AND failures + 1 >= ${OFF_AFTER_FAILURES}
-              THEN 'it has taken nothing for ${OFF_AFTER}' END AS reason
+            WHEN NOT $2 AND ${FAILING_FOR} >= interval '${OFF_AFTER}' THEN 'it has taken nothing for ${OFF_AFTER}' END AS reason
             FROM webhook_endpoints WHERE id = $1) AS off
    WHERE e.id = off.id AND e.status = 'on'
      -- What works and has worked is not written at every batch.

@@ -14,12 +14,22 @@ const switchedOff = (endpointId: string): unknown[] =>
     .map(({ args }) => args[1] as { endpointId: string })
     .filter((facts) => facts.endpointId === endpointId);
 
-const failingForDays = (failures: number): Promise<unknown> =>
-  bench.world.rows(
+/** As if it had last been asked so long ago, and might be again. */
+const timePasses = async (time: string): Promise<void> => {
+  await bench.world.rows(
     `UPDATE webhook_endpoints
-        SET failing_since = now() - interval '73 hours', failures = $1, paused_until = NULL`,
-    [failures],
+        SET failing_since = failing_since - interval '${time}', failed_at = failed_at - interval '${time}'`,
   );
+  await waitIsOver();
+};
+
+const failOnce = async (): Promise<void> => {
+  await waitIsOver();
+  expect(await deliver()).toMatchObject({ failed: 1 });
+};
+
+const isOn = async (): Promise<boolean> =>
+  (await bench.endpoints.read(bench.made.endpoint.id)).status === 'on';
 
 it('switches off an endpoint that has failed for three days, once, and keeps what waits', async () => {
   // More than one worker takes at once: each of the two hears of failures.
@@ -28,7 +38,10 @@ it('switches off an endpoint that has failed for three days, once, and keeps wha
   bench.listener.answer = (_, response) => void waiting.push(response);
   const delivering = deliverByBoth();
   await until('both have some in hand', () => waiting.length === 20);
-  await failingForDays(10);
+  await bench.world.rows(
+    `UPDATE webhook_endpoints SET failing_since = now() - interval '73 hours',
+            failing_for = '72 hours', failed_at = now() - interval '1 minute', failures = 100`,
+  );
   for (const response of waiting) response.writeHead(500).end();
   expect(await delivering).not.toContainEqual({ delivered: 0, failed: 0 });
   const { id } = bench.made.endpoint;
@@ -38,14 +51,41 @@ it('switches off an endpoint that has failed for three days, once, and keeps wha
   expect(await statuses()).toEqual({ pending: 40 });
 });
 
-it('leaves one on that was asked a few times in three days, as where no worker ran meanwhile', async () => {
+it('leaves one on that failed ten times within minutes, and was asked by nobody for days', async () => {
   await closedOrders(1);
   fails(500);
-  await deliver();
-  await failingForDays(8);
-  await waitIsOver();
-  expect(await deliver()).toMatchObject({ failed: 1 });
-  expect(await bench.endpoints.read(bench.made.endpoint.id)).toMatchObject({ status: 'on' });
+  for (let failures = 0; failures < 10; failures++) await failOnce();
+  await timePasses('4 days');
+  await failOnce();
+  expect(await isOn()).toBe(true);
+});
+
+it('switches off one whose only event was sent in vain, every six hours, for three days', async () => {
+  await closedOrders(1);
+  fails(500);
+  await failOnce();
+  for (let hours = 6; hours < 72; hours += 6) {
+    await timePasses('6 hours');
+    await failOnce();
+    expect({ hours, isOn: await isOn() }).toEqual({ hours, isOn: true });
+  }
+  await timePasses('6 hours');
+  await failOnce();
+  expect(await isOn()).toBe(false);
+});
+
+it('counts no time by a clock that was ahead, and has been set back', async () => {
+  await closedOrders(1);
+  fails(500);
+  await failOnce();
+  await timePasses('6 hours');
+  await failOnce();
+  await timePasses('-2 days');
+  await failOnce();
+  const counted = 'SELECT failing_for::text FROM webhook_endpoints WHERE id = $1';
+  expect(await bench.world.rows(counted, [bench.made.endpoint.id])).toEqual([
+    { failing_for: expect.stringMatching(/^06:00:/) as string },
+  ]);
 });
 
 it('asks one again that was put off while the clock was days ahead', async () => {
@@ -55,6 +95,30 @@ it('asks one again that was put off while the clock was days ahead', async () =>
   await pausedFor('50 seconds');
   expect(await deliver()).toEqual({ delivered: 0, failed: 0 });
   await pausedFor('2 days');
+  expect(await deliver()).toEqual({ delivered: 2, failed: 0 });
+});
+
+it('asks within a minute with what was tried while the clock was days ahead', async () => {
+  await closedOrders(1);
+  fails(500);
+  await deliver();
+  works();
+  const { id } = bench.made.endpoint;
+  await bench.world.rows(
+    `UPDATE webhook_deliveries SET next_attempt_at = next_attempt_at + interval '2 days'
+      WHERE endpoint_id = $1`,
+    [id],
+  );
+  await bench.world.rows('UPDATE webhook_endpoints SET paused_until = NULL');
+  // It may be in the hands of one who took it by the wrong clock.
+  expect(await deliver()).toEqual({ delivered: 0, failed: 0 });
+  const soon = await bench.world.rows(
+    `SELECT next_attempt_at > now() AND next_attempt_at <= now() + interval '1 minute' AS soon
+       FROM webhook_deliveries WHERE endpoint_id = $1`,
+    [id],
+  );
+  expect(soon).toEqual([{ soon: true }, { soon: true }]);
+  await waitIsOver();
   expect(await deliver()).toEqual({ delivered: 2, failed: 0 });
 });
 

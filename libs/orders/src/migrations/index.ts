@@ -77,6 +77,7 @@ import { DisputesLostInPart1764132000000 } from './1764132000000-disputes-lost-i
 import { EraseWordsOfProviders1764134000000 } from './1764134000000-erase-words-of-providers';
 import { RewindBesideFolding1764136000000 } from './1764136000000-rewind-beside-folding';
 import { WordsOfErasedCustomers1764137000000 } from './1764137000000-words-of-erased-customers';
+import { TimeOfFailing1764138000000 } from './1764138000000-time-of-failing';
 
 /** Oldest first; TypeORM runs those that are missing. */
 export const MIGRATIONS = [
@@ -150,5 +151,6 @@ export const MIGRATIONS = [
   EraseWordsOfProviders1764134000000,
   RewindBesideFolding1764136000000,
   WordsOfErasedCustomers1764137000000,
+  TimeOfFailing1764138000000,
   BrakesOfKinds1764140000000,
 ];
