@@ -1,10 +1,12 @@
 import type { Check } from '@app/orders';
 import { type Sandbox, startSandbox } from '../../apps/sandbox/src/sandbox';
-import { WEBHOOK_SECRET } from '../support/app';
+import { startTestApp, WEBHOOK_SECRET } from '../support/app';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
 import { holdMoney } from '../support/hold-money';
 import { insertOrders } from '../support/insert-orders';
 import { expectConventions, inFourWays, lastcall, lastcallJson } from '../support/lastcall';
+import { takeRedisDatabase } from '../support/redis';
+import { until } from '../support/until';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -127,6 +129,38 @@ describe('lastcall doctor', () => {
       fix: expect.stringContaining('REDIS_URL ends in /1') as string,
     });
     expect(await world.redis.get(key)).toBe('another');
+  });
+
+  it('finds processes, or itself, with another Redis than the others', async () => {
+    const marked = (count: number) =>
+      until('all have told of their Redis', async () => {
+        const told = `SELECT DISTINCT settings ->> 'REDIS_MARK' FROM processes
+                       WHERE settings ? 'REDIS_MARK' AND left_at IS NULL`;
+        return (await world.rows(told)).length === count;
+      });
+    const found = async (env: Record<string, string> = {}) => {
+      const { result } = await lastcallJson<Result>(world.config, ['doctor'], { env });
+      return result.checks.find(({ area, name }) => area === 'redis' && name === 'one for all');
+    };
+    await marked(1);
+    expect(await found()).toMatchObject({ state: 'ok', detail: 'the same for 1 process and here' });
+    const REDIS_URL = await takeRedisDatabase();
+    expect(await found({ REDIS_URL })).toMatchObject({
+      state: 'finding',
+      detail: expect.stringMatching(/^by their marks: \w{12} at \S+:\d+, .*without a mark here$/),
+    });
+    const other = await startTestApp({ beside: world, settings: { ROLES: 'api', REDIS_URL } });
+    try {
+      await marked(2);
+      expect(await found()).toMatchObject({
+        state: 'finding',
+        detail: expect.stringMatching(/(\w{12} at \S+:\d+, ){2}\w{12} here$/),
+        fix: expect.stringContaining('the same REDIS_URL') as string,
+      });
+    } finally {
+      await other.close();
+    }
+    expect(await found()).toMatchObject({ state: 'ok' });
   });
 
   it('looks at what it can without the secret of a provider, and says which it needs', async () => {

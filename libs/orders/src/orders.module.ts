@@ -22,6 +22,7 @@ import { hostSetUp, type OrdersHostOptions, type OrdersModuleAsyncOptions } from
 import { checkAsyncOptions, checkModuleOptions, type OrdersModuleOptions } from './module-options';
 import { ForceCloseOrders } from './ops/force-close-orders';
 import { SettlePayment } from './ops/held-payments';
+import { RedisMark } from './ops/redis-mark';
 import { RedisOwner } from './ops/redis-owner';
 import { TellOfProcess, WORKS } from './ops/tell-of-process';
 import { TellOfRedis } from './ops/tell-of-redis';
@@ -150,6 +151,7 @@ function assemble(
     exports: [
       database,
       ...[SETTINGS, SEAL_KEY, EVENT_STREAM, ORDERS_TELEMETRY, PaymentProviders, OPEN_ALARM_QUEUE],
+      RedisMark,
       RedisOwner,
       ...USE_CASES,
     ],

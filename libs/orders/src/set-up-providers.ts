@@ -20,6 +20,7 @@ import {
   RedisEventStream,
 } from './events/event-stream';
 import { SEAL_KEY } from './events/seal';
+import { RedisMark } from './ops/redis-mark';
 import { RedisOwner } from './ops/redis-owner';
 import { HOSTS_PROVIDERS } from './ops/tell-of-process';
 import { ORDER_LOCK } from './order/order-guard';
@@ -138,6 +139,11 @@ export const OF_THE_SET_UP: Provider[] = [
     inject: [SET_UP, DATABASE],
     useFactory: (setUp: OrdersSetUp, dataSource: DataSource) =>
       new RedisOwner({ redis: setUp.config.REDIS_URL, prefix: prefixOf(setUp), dataSource }),
+  },
+  {
+    provide: RedisMark,
+    inject: [SET_UP],
+    useFactory: (setUp: OrdersSetUp) => new RedisMark(setUp.config.REDIS_URL, prefixOf(setUp)),
   },
   {
     provide: OPEN_ALARM_QUEUE,

@@ -2,6 +2,7 @@ import { openWorld, type World } from '../../../../test/support/world';
 import { OrderHooks } from '../order/order-hooks';
 import { silentOrdersTelemetry } from '../order/telemetry';
 import { readRunningSettings } from './running-settings';
+import { RedisMark } from './redis-mark';
 import { TellOfProcess } from './tell-of-process';
 
 let world: World;
@@ -41,6 +42,7 @@ it('they are told of while somebody holds the row of a process that is long gone
   const hooks = world.get(OrderHooks);
   const telling = new TellOfProcess(
     ...([world.dataSource, world.config, hooks, true, [], silentOrdersTelemetry] as const),
+    new RedisMark(undefined, 'lc'),
   );
   await world.dataSource.transaction(async (dba) => {
     await dba.query('SELECT FROM processes FOR UPDATE');

@@ -10,6 +10,8 @@ export const FORGOTTEN_AFTER = `interval '${FORGOTTEN_AFTER_MS} milliseconds'`;
 const SILENT_AFTER_MS = 3 * TELL_EVERY_MS;
 /** Beside the settings, in a process of a host: the providers it brings itself. No setting has that name. */
 export const HOSTS_PROVIDERS_AS = 'HOSTS_PROVIDERS';
+/** Likewise, what marks the Redis that the process uses: {@link RedisMark}. */
+export const REDIS_MARK_AS = 'REDIS_MARK';
 /** A database that is not migrated to this version has no such table. */
 const UNDEFINED_TABLE = '42P01';
 
@@ -19,6 +21,8 @@ export interface ProcessView {
   readonly pid: number;
   readonly settings: SharedSettings;
   readonly silentForMs: number;
+  /** Null: its Redis is away, it uses none, or it is one of a version that did not say so. */
+  readonly redisMark: string | null;
 }
 
 interface ProcessRow extends ProcessView {
@@ -94,6 +98,7 @@ async function listProcesses(sql: Queryable): Promise<ProcessRow[]> {
               (to_jsonb(p) ->> 'has_hooks')::boolean AS "hasHooks",
               to_jsonb(p) ->> 'left_at' IS NOT NULL AS "hasLeft",
               settings ->> '${HOSTS_PROVIDERS_AS}' AS "hostsProviders",
+              settings ->> '${REDIS_MARK_AS}' AS "redisMark",
               greatest(0, extract(epoch FROM now() - seen_at) * 1000)::float8 AS "silentForMs"
          FROM processes p ORDER BY seen_at DESC`,
     );

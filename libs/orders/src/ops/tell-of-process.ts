@@ -12,7 +12,13 @@ import { type Settings, SETTINGS } from '../config';
 import { DATABASE } from '../data-source';
 import { OrderHooks } from '../order/order-hooks';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
-import { FORGOTTEN_AFTER, HOSTS_PROVIDERS_AS, TELL_EVERY_MS } from './running-settings';
+import { RedisMark } from './redis-mark';
+import {
+  FORGOTTEN_AFTER,
+  HOSTS_PROVIDERS_AS,
+  REDIS_MARK_AS,
+  TELL_EVERY_MS,
+} from './running-settings';
 import { sharedSettings } from './shared-settings';
 
 /** Injection token: true in a process with the role of a worker. */
@@ -34,16 +40,21 @@ export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationS
     @Inject(WORKS) private readonly works: boolean,
     @Inject(HOSTS_PROVIDERS) private readonly providers: readonly string[],
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+    private readonly redisMark: RedisMark,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
     const onError = (error: unknown): void => this.telemetry.failed('tell of process', error);
     // Known before it serves: a command that comes right after goes by it.
-    await this.runOnce().catch(onError);
-    this.#turns = every(TELL_EVERY_MS, () => this.runOnce(), { onError });
+    await this.#tell(null).catch(onError);
+    this.#turns = every(TELL_EVERY_MS, () => this.runOnce(), { onError, firstAfterMs: 0 });
   }
 
   async runOnce(): Promise<void> {
+    await this.#tell(await this.redisMark.take());
+  }
+
+  async #tell(redisMark: string | null): Promise<void> {
     await queryRows(
       this.dataSource,
       `WITH forgotten AS (
@@ -51,10 +62,10 @@ export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationS
            SELECT id FROM processes WHERE seen_at < now() - ${FORGOTTEN_AFTER}
               AND (has_hooks IS NOT TRUE OR $5::boolean IS NOT NULL) FOR UPDATE SKIP LOCKED)))
        INSERT INTO processes (id, host, pid, settings, has_hooks) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (id) DO UPDATE SET seen_at = now()`,
+       ON CONFLICT (id) DO UPDATE SET seen_at = now(), settings = excluded.settings`,
       [
         ...[this.#id, hostname(), process.pid],
-        JSON.stringify(this.#told()),
+        JSON.stringify({ ...this.#told(), [REDIS_MARK_AS]: redisMark ?? undefined }),
         // Where no worker is, the hooks may be in another process of the host.
         this.hooks.hasAny || (this.works ? false : null),
       ],
@@ -74,6 +85,7 @@ export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationS
 
   async #leave(): Promise<void> {
     await this.#turns?.stop();
+    this.redisMark.close();
     await queryRows(
       this.dataSource,
       'UPDATE processes SET seen_at = now(), left_at = now() WHERE id = $1',

@@ -2,6 +2,7 @@ import { createMigratedDatabase } from '../../../../test/support/migrated-databa
 import { openWorld, type World } from '../../../../test/support/world';
 import { OwnCluster } from '../../../timeout/src/testing/own-cluster';
 import { OwnSentinel } from '../../../timeout/src/testing/own-sentinel';
+import { RedisMark } from './redis-mark';
 import { RedisOwner } from './redis-owner';
 import { TellOfRedis } from './tell-of-redis';
 
@@ -31,5 +32,13 @@ describe.each([
     expect(alerts).toEqual([0, 1]);
     expect(read.map((owners) => owners?.last)).toEqual([read[1]?.us, read[1]?.us]);
     expect(read[0]?.us).not.toBe(read[1]?.us);
+  });
+
+  it('has one mark, whoever asks for it first', async () => {
+    const marks = [1, 2, 3].map(() => new RedisMark(redis.url, 'lc'));
+    const taken = await Promise.all(marks.map((mark) => mark.take()));
+    for (const mark of marks) mark.close();
+    expect(taken[0]).toMatch(/^\w{12}$/);
+    expect(new Set([...taken, await marks[0]?.read()])).toEqual(new Set([taken[0]]));
   });
 });

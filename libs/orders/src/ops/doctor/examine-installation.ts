@@ -9,6 +9,7 @@ import { SEAL_KEY } from '../../events/seal';
 import { latenessLimitMs } from '../../settings/lateness-limit';
 import { Gauges } from '../gauges';
 import { Overview } from '../overview';
+import { RedisMark } from '../redis-mark';
 import { RedisOwner } from '../redis-owner';
 import { TimeoutBrake } from '../timeout-brake';
 import { VerifyDeadlines } from '../verify-deadlines';
@@ -29,6 +30,7 @@ import { examineBrakes } from './examine-brake';
 import { examineHistory } from './examine-history';
 import { examineInvariants } from './examine-invariants';
 import { ExamineProviders } from './examine-providers';
+import { examineOneRedis } from './examine-one-redis';
 import { examineRedisOwner } from './examine-redis-owner';
 import { examineWaits } from './examine-waits';
 import { lookAtStoreOf } from './examine-timer';
@@ -58,6 +60,7 @@ export class ExamineInstallation {
     private readonly deadlines: VerifyDeadlines,
     private readonly brake: TimeoutBrake,
     private readonly redisOwner: RedisOwner,
+    private readonly redisMark: RedisMark,
     @Inject(SEAL_KEY) private readonly sealKey: string | null,
   ) {}
 
@@ -67,6 +70,7 @@ export class ExamineInstallation {
     const sql = onDataSource(this.dataSource);
     const looks: Look[] = [
       ['redis', 'owner', () => examineRedisOwner(this.redisOwner)],
+      ['redis', 'one for all', () => examineOneRedis(sql, this.redisMark)],
       ['workers', 'alive', () => examineWorkers(this.dataSource, this.config.TIMER_DRIVER)],
       ['timer', 'brake', async () => examineBrakes(await this.brake.readAll(), true)],
       ['flow', 'overdue deadlines', () => this.#flow(canSweep)],
