@@ -9,6 +9,7 @@ import type { CarryOutErrands } from './errands/carry-out-errands';
 import type { DeliverWebhooks } from './deliveries/deliver-webhooks';
 import type { FanOutEvents } from './deliveries/fan-out';
 import type { WarnShipments } from './fulfilment/warn-shipments';
+import type { ForgetHeld } from './ops/forget-held';
 import type { WatchWaits } from './ops/watch-waits';
 import type { FoldStock } from './stock/fold-stock';
 import { Schedules } from './schedules';
@@ -27,6 +28,7 @@ function startSchedules() {
     digest: 0,
     invariants: 0,
     waits: 0,
+    held: 0,
     shipments: 0,
     fanOut: 0,
     deliveries: 0,
@@ -54,6 +56,7 @@ function startSchedules() {
     count('digest') as unknown as DigestHistory,
     count('invariants') as unknown as WatchInvariants,
     count('waits') as unknown as WatchWaits,
+    count('held') as unknown as ForgetHeld,
     count('shipments') as unknown as WarnShipments,
     count('retention') as unknown as Retention,
     count('fanOut') as unknown as FanOutEvents,
@@ -84,6 +87,7 @@ describe('the schedules', () => {
       digest: 30 * 12,
       invariants: 6,
       waits: 30,
+      held: 360,
       shipments: 30,
       fanOut: 30 * 60 * 2,
       deliveries: 30 * 60 * 2,

@@ -9,6 +9,7 @@ import { DeliverWebhooks } from './deliveries/deliver-webhooks';
 import { CarryOutErrands } from './errands/carry-out-errands';
 import { FanOutEvents } from './deliveries/fan-out';
 import { WarnShipments } from './fulfilment/warn-shipments';
+import { ForgetHeld } from './ops/forget-held';
 import { WatchWaits } from './ops/watch-waits';
 import { DigestHistory } from './events/digest-history';
 import { RelayEvents } from './events/relay-events';
@@ -42,6 +43,8 @@ const DIGEST_EVERY_MS = 5_000;
 const SEAL_EVERY_MS = 5 * MINUTE_MS;
 /** An alert comes a minute after its time at the latest. */
 const WAITS_EVERY_MS = MINUTE_MS;
+/** Sooner than whoever has settled an order by hand looks whether it is all in order. */
+const HELD_EVERY_MS = 5_000;
 /** Where orders are to be shipped within minutes, it is told minutes ahead: each has to be seen before. */
 const SHIPMENTS_EVERY_MS = MINUTE_MS;
 
@@ -57,6 +60,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly digest: DigestHistory,
     private readonly invariants: WatchInvariants,
     private readonly waits: WatchWaits,
+    private readonly held: ForgetHeld,
     private readonly shipments: WarnShipments,
     private readonly retention: Retention,
     private readonly fanOut: FanOutEvents,
@@ -119,6 +123,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
       ),
       // One worker tells; the others find it told.
       every(WAITS_EVERY_MS, () => waits.runOnce(), told('waits')),
+      every(HELD_EVERY_MS, () => this.held.runOnce(), told('forget held')),
       every(SHIPMENTS_EVERY_MS, () => shipments.runOnce(), told('warn shipments')),
       // Several workers share the rows by SKIP LOCKED.
       every(

@@ -29,6 +29,7 @@ import { FinishRefund } from './ops/finish-refund';
 import { Gauges } from './ops/gauges';
 import { Overview } from './ops/overview';
 import { SettleOrder } from './ops/settle-order';
+import { ForgetHeld } from './ops/forget-held';
 import { WatchWaits } from './ops/watch-waits';
 import { NamesInLogs } from './order/names-in-logs';
 import { OrderGuard } from './order/order-guard';
@@ -69,6 +70,7 @@ export const USE_CASES = [
   FoldStock,
   ForceCloseOrder,
   ForeignMoney,
+  ForgetHeld,
   Gauges,
   ListOrders,
   ListProducts,

@@ -139,3 +139,11 @@ export const WAITING = RULES.map(
       WHERE status IN (${inList([status].flat())})
             ${offWhenNull ? `AND ${offWhenNull} IS NOT NULL` : ''}`,
 ).join(' UNION ALL ');
+
+/** SQL over a deadline `h`, armed or held: its subject is there, and waits for it no more. */
+export const MOVED_ON = RULES.map(
+  ([kind, { table, status, offWhenNull }]) =>
+    `h.kind = '${kind}' AND EXISTS (
+       SELECT FROM ${table} s WHERE s.id = h.subject_id
+          AND (s.status NOT IN (${inList([status].flat())})${offWhenNull ? ` OR s.${offWhenNull} IS NULL` : ''}) OFFSET 0)`,
+).join(' OR ');
