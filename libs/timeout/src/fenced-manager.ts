@@ -1,4 +1,5 @@
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
+import { unlessLocked } from './locked-statements';
 import { ofOwnConnection } from './own-connection';
 import { asOneStatement, whyNotAsOne } from './lent-transaction';
 
@@ -38,7 +39,8 @@ export function fencedManager(
   const fenced = Object.create(runner) as { -readonly [K in keyof QueryRunner]: QueryRunner[K] };
   let client: Client | undefined;
   fenced.connect = async () => {
-    client ??= fencedClient((await runner.connect()) as Client, assertMay);
+    const own = (await runner.connect()) as Client;
+    client ??= fencedClient(own, runner.dataSource, assertMay);
     return client;
   };
   fenced.manager = runner.dataSource.createEntityManager(fenced);
@@ -54,14 +56,37 @@ export function fencedManager(
   return fenced.manager;
 }
 
-function fencedClient(client: Client, assertMay: (sql: string) => void): Client {
+function fencedClient(
+  client: Client,
+  dataSource: DataSource,
+  assertMay: (sql: string) => void,
+): Client {
   const fenced = Object.create(client) as Client;
   fenced.query = (...given) => {
     const [statement] = given;
-    assertMay(typeof statement === 'string' ? statement : (statement as { text: string }).text);
-    return heard(isBareText(given) ? queryBare(client, given[0]) : client.query(...given));
+    const text = typeof statement === 'string' ? statement : (statement as { text: string }).text;
+    assertMay(text);
+    const send = (): unknown =>
+      heard(isBareText(given) ? queryBare(client, given[0]) : client.query(...given));
+    return typeof statement === 'string' ? judged(dataSource, text, send) : send();
   };
   return fenced;
+}
+
+/** What it waits for in vain is understood as what a statement of ours does. */
+async function judged(dataSource: DataSource, text: string, send: () => unknown): Promise<unknown> {
+  try {
+    return await unlessLocked(dataSource, text, async () => {
+      try {
+        return await send();
+      } catch (error) {
+        throw new QueryFailedError(text, [], error as Error);
+      }
+    });
+  } catch (error) {
+    // TypeORM itself wraps what the driver has said.
+    throw error instanceof QueryFailedError ? error.driverError : error;
+  }
 }
 
 /** A stream tells of its errors itself. */

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { commit, CommitUnknownError } from './commit';
 import { isContention, isLockTimeout } from './database-errors';
-import { StillLockedError } from './locked-statements';
+import { isStillLocked } from './locked-statements';
 import { StoodStillError } from './others-errors';
 import { pause } from './pause';
 import { discardConnection, resetSession } from './send-statement';
@@ -48,7 +48,7 @@ export async function inTransaction<T>(
       // Who was the loser of others once, as by a deadlock, tries again whatever has been waited for.
       const mayTry = left() >= LEAST_WAIT_MS || (attempt === 1 && !isLockTimeout(error));
       const isLast = attempt >= MAX_ATTEMPTS || !mayTry;
-      if (isLast || !isContention(error) || error instanceof StillLockedError) throw error;
+      if (isLast || !isContention(error) || isStillLocked(error)) throw error;
       await pause(Math.random() * RETRY_BASE_MS * 2 ** attempt);
     }
   }

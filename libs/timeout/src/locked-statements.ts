@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { isTableLocked } from './database-errors';
+import { errorChain, isTableLocked } from './database-errors';
 import { learnWhatWaited } from './row-waits';
 
 /** A statement found a table locked before, and others are trying it: this one was not sent. */
@@ -11,6 +11,10 @@ export class StillLockedError extends Error {
     super('A table is locked, as others have found', { cause });
   }
 }
+
+/** However TypeORM has wrapped it. */
+export const isStillLocked = (error: unknown): boolean =>
+  [...errorChain(error)].some((one) => one instanceof StillLockedError);
 
 /** A host's statements may have a text each; ours are a few hundred. */
 const MOST_KNOWN = 1_000;
