@@ -10,9 +10,9 @@ import type {
 } from './deadline-handler';
 import type { FailureRates } from './failure-rates';
 import { type HandledApart, handleApart, HandlerFaultError } from './handle-apart';
+import { giveUp } from './stood-still';
 import { isSubjectsFault, subjectNamedBy } from './subject-failure';
 import type { Suspects } from './suspects';
-import { withTimeLimit } from './time-limit';
 import { ConnectionLostError } from './in-transaction';
 import type { Transaction } from './transaction';
 
@@ -24,8 +24,6 @@ const LOCK_WAIT_MS = 10;
 /** Once so many of a batch were waited for in vain, the next are held for longer as well, by all appearances. */
 const [MANY_WAITS, SHORT_WAIT_MS] = [8, 1];
 
-/** Postgres hears at once of a connection that ends, unless it is not to be reached. */
-const ABANDON_LIMIT_MS = 1_000;
 /** No session is ended for standing still before; short beside any limit of ours. */
 const STANDSTILL_MS = 100;
 
@@ -166,8 +164,7 @@ class Answers {
       ? UnansweredError.stoodStill(kind, pieceOf(), first)
       : UnansweredError.within(answerLimitMs, kind, pieceOf());
     // So that its rows are free again, where Postgres can be reached.
-    const abandoned = withTimeLimit(this.tx.abandon(), ABANDON_LIMIT_MS, 'Not abandoned');
-    await abandoned.catch(() => undefined);
+    await giveUp(this.tx);
     throw this.silence;
   }
 }

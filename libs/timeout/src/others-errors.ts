@@ -15,7 +15,15 @@ export class OthersTroubleError extends Error {
  * of the database's, has caused it.
  */
 export class StoodStillError extends Error {
-  constructor(who: string) {
-    super(`${who} made no statement for so long that Postgres has ended the transaction`);
+  constructor(
+    who: string,
+    how = 'made no statement for so long that Postgres has ended the transaction',
+  ) {
+    super(`${who} ${how}`);
+  }
+
+  /** It made statements all the time, which to everybody else is the same. */
+  static after(limitMs: number, who: string): StoodStillError {
+    return new StoodStillError(who, `was not through after ${limitMs} ms, and was given up`);
   }
 }

@@ -3,19 +3,21 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { once } from 'node:events';
 import { insertOrders, insertProduct } from '../../../../test/support/insert-orders';
 import { type Posted } from '../../../../test/support/ledger-provider';
+import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { timed } from '../../../timeout/src/testing/awake-time';
 import { LastcallError } from './errors';
 import { answerTo } from '../http/error-problem';
 import { ReceiveWebhook } from '../payments/receive-webhook';
 import { PlaceOrder } from '../placing/place-order';
+import type { HookTx } from './hook-tx';
 import { type HooksOrders, type OrderDraft, OrderHook, type OrderTransition } from './order-hook';
 
-const SKU = 'SKU';
+const [SKU, OTHER_SKU] = ['SKU', 'OTHER'];
 /** A session that stands still is ended after three seconds, or a hook gives up; then it is answered, or stored. */
 const ANSWERED_WITHIN_MS = 6_000;
 
-type Trouble = 'none' | 'refuses' | 'refusal' | 'silent' | 'given up';
+type Trouble = 'none' | 'refuses' | 'refusal' | 'silent' | 'given up' | 'endless';
 /** How long the host waits for its server where it gives up. */
 const GIVEN_UP_AFTER_MS = 1_500;
 let trouble: Trouble = 'none';
@@ -40,11 +42,13 @@ const ask = async (): Promise<void> => {
   });
 };
 
-/** Asks its server about Ann, and about each order that is paid. */
+/** Asks its server about Ann and Anna, and about each order that is paid. */
 @OrderHook()
 class Bonus implements HooksOrders {
-  async beforePlace(drafts: readonly OrderDraft[]): Promise<[]> {
-    if (drafts.some(({ customerId }) => customerId === 'ann')) await ask();
+  async beforePlace(drafts: readonly OrderDraft[], tx: HookTx): Promise<[]> {
+    if (!drafts.some(({ customerId }) => customerId.startsWith('ann'))) return [];
+    while (trouble === 'endless') await tx.manager.query('SELECT 1');
+    await ask();
     return [];
   }
 
@@ -57,7 +61,7 @@ let world: World;
 beforeAll(async () => {
   if (!silent.listening) await once(silent, 'listening');
   world = await openWorld({ provides: [Bonus], isPatient: false });
-  await insertProduct(world, SKU);
+  for (const sku of [SKU, OTHER_SKU]) await insertProduct(world, sku);
 });
 afterAll(async () => {
   await world?.close();
@@ -65,10 +69,10 @@ afterAll(async () => {
 });
 beforeEach(() => (trouble = 'none'));
 
-const place = (customerId: string) =>
+const place = (customerId: string, sku = SKU) =>
   world.get(PlaceOrder).place({
     ...{ customerId, idempotencyKey: randomUUID() },
-    items: [{ sku: SKU, quantity: 1 }],
+    items: [{ sku, quantity: 1 }],
   });
 
 const outcomeOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -150,7 +154,9 @@ describe("a server of the host's that never answers a hook", () => {
 describe("a server of the host's for which a hook waits only for so long", () => {
   it('leaves nobody who is placed beside it without an answer', async () => {
     trouble = 'given up';
-    const all = ['ann', ...Array.from({ length: 30 }, (_, nth) => `zoe-${nth}`)].map(place);
+    const all = ['ann', ...Array.from({ length: 30 }, (_, nth) => `zoe-${nth}`)].map((customer) =>
+      place(customer),
+    );
     const { result, tookMs } = await timed(() => Promise.all(all.map(outcomeOf)));
     expect(tookMs).toBeLessThan(ANSWERED_WITHIN_MS);
     const [ann, ...others] = result;
@@ -171,3 +177,25 @@ describe("a server of the host's for which a hook waits only for so long", () =>
     await applied(ids);
   });
 });
+
+describe('a hook that makes statements without end', () => {
+  it('is given up, however often it is asked, and placing goes on', async () => {
+    trouble = 'endless';
+    // In as many transactions as place at the same time: nobody else could.
+    const first = outcomeOf(place('ann'));
+    await until('it is at work', async () => (await endless()).length === 1);
+    const all = [first, outcomeOf(place('anna', OTHER_SKU))];
+    await until('both are at work', async () => (await endless()).length === 2);
+    expect(await Promise.all(all)).toEqual([
+      expect.objectContaining({ status: 503, code: 'busy' }),
+      expect.objectContaining({ status: 503, code: 'busy' }),
+    ]);
+    expect(await endless()).toEqual([]);
+    expect(await outcomeOf(place('bob'))).toBe('done');
+  });
+});
+
+const endless = (): Promise<unknown[]> =>
+  world.rows(
+    `SELECT FROM pg_stat_activity WHERE datname = current_database() AND query = 'SELECT 1' AND xact_start IS NOT NULL`,
+  );

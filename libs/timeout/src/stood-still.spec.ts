@@ -1,0 +1,36 @@
+import { StoodStillError } from './others-errors';
+import { inTransaction } from './in-transaction';
+import { unlessItStandsStill } from './stood-still';
+import { DeadlineStore } from './testing/deadline-store';
+import type { Transaction } from './transaction';
+
+const LIMIT_MS = 200;
+
+let store: DeadlineStore;
+beforeAll(async () => (store = await DeadlineStore.open()), 60_000);
+afterAll(() => store?.close());
+
+const STATEMENTS = {
+  rows: (tx: Transaction) => tx.rows('SELECT 1'),
+  manager: (tx: Transaction) => tx.manager.query('SELECT 1'),
+};
+
+describe.each(['rows', 'manager'] as const)('work that makes statements without end (%s)', (by) => {
+  it('is given up, lets go of what it has locked, and makes no further one', async () => {
+    await store.rows('DELETE FROM effects');
+    let endless: Promise<void> = Promise.resolve();
+    const work = async (tx: Transaction): Promise<void> => {
+      await tx.rows(`INSERT INTO effects VALUES (gen_random_uuid(), 'endless')`);
+      for (;;) await STATEMENTS[by](tx);
+    };
+    const given = inTransaction(store.dataSource, (tx) =>
+      unlessItStandsStill(tx, 'A hook', () => (endless = work(tx)), LIMIT_MS),
+    );
+    await expect(given).rejects.toThrow(
+      new StoodStillError('A hook', 'was not through after 200 ms, and was given up'),
+    );
+    await expect(endless).rejects.toThrow();
+    await inTransaction(store.dataSource, (tx) => tx.rows('LOCK TABLE effects NOWAIT'));
+    expect(await store.rows('SELECT FROM effects')).toEqual([]);
+  });
+});
