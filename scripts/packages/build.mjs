@@ -172,11 +172,15 @@ function build({ folder, source, manifest }) {
   if (existsSync(readme)) copyFileSync(readme, join(target, 'README.md'));
 }
 
-/** Builds them all; answers with the tarballs' paths. */
-export function buildPackages() {
+/**
+ * Builds them all; answers with the tarballs' paths.
+ * @param {(folder: string) => void} [tell] which one is being built
+ */
+export function buildPackages(tell = () => undefined) {
   mkdirSync(OUT, { recursive: true });
   for (const file of readdirSync(OUT)) if (file.endsWith('.tgz')) rmSync(join(OUT, file));
   return PACKAGES.map((one) => {
+    tell(one.folder);
     build(one);
     const [packed] = JSON.parse(
       run('npm', ['pack', '--json', '--pack-destination', OUT], join(OUT, one.folder)),

@@ -16,10 +16,10 @@ await runScript(async ({ signal, say }) => {
     console.error('usage: npm run example -- NAME   (a folder of examples/)');
     return 2;
   }
-  say('Building the packages');
-  const packages = buildPackages();
+  say('Building the packages and installing them as a shop would takes some minutes, each time');
+  const packages = buildPackages((folder) => say(`Building the package ${folder}`));
   const folder = join(OUT, 'examples', name);
-  say('Installing them');
-  installHost(folder, 'nest11', packages, exampleFiles(name));
+  installHost(folder, 'nest11', packages, exampleFiles(name), (step) => say(step));
+  say(`Starting ${name}`);
   return (await runCommand(process.execPath, [join(folder, name, 'main.js')], { signal })).code;
 });

@@ -44,13 +44,16 @@ export function exampleFiles(name) {
  * Installs and compiles: `files` are what the host's sources are called there, and where they are from.
  * @param {string} folder @param {'nest11' | 'nest12'} nest
  * @param {readonly {tarball: string}[]} packages @param {Readonly<Record<string, string>>} files
+ * @param {(step: string) => void} [tell] what it is about to do
  */
-export function installHost(folder, nest, packages, files) {
+export function installHost(folder, nest, packages, files, tell = () => undefined) {
   mkdirSync(folder, { recursive: true });
   for (const file of ['package.json', 'package-lock.json']) {
     copyFileSync(join(LOCKS, nest, file), join(folder, file));
   }
+  tell("Installing the shop's own packages (npm ci)");
   run('npm', ['ci', ...INSTALL], { cwd: folder });
+  tell('Installing ours into it');
   const tarballs = packages.map(({ tarball }) => tarball);
   run('npm', ['install', '--no-save', ...INSTALL, ...tarballs], { cwd: folder });
   for (const [name, source] of Object.entries(files)) {
@@ -58,6 +61,7 @@ export function installHost(folder, nest, packages, files) {
     copyFileSync(source, join(folder, name));
   }
   const include = Object.keys(files);
+  tell('Compiling the shop');
   const configFile = JSON.stringify({ compilerOptions: COMPILER_OPTIONS, include });
   writeFileSync(join(folder, 'tsconfig.json'), configFile);
   run(process.execPath, [TSC, '-p', folder]);
