@@ -16,7 +16,7 @@ const NOT_EXPORTED = {
   // What Nest injects into constructors that no host calls.
   injected:
     'ApplyNotices CancelPaid CancelWishes CloseOrder EventStream ExamineProviders ExtendPayments ForeignMoney '.concat(
-      'HeldElsewhere OrderHooks ReconcileFixes RecordCaptures SigningKey TargetClosing TargetParts TargetWebhooks TimeoutService',
+      'HeldElsewhere OrderHooks ReconcileFixes RecordCaptures RedisMark SigningKey TargetClosing TargetParts TargetWebhooks TimeoutService',
     ),
   // Of methods marked @internal, which no host calls.
   internal: 'ChangeOfMany Uuids',

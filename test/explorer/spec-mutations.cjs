@@ -341,7 +341,7 @@ const SPEC_MUTATIONS = [
     'silent-handler-not-given-up',
     'A transaction whose handler is silent is left to it: what comes late meets whoever has the connection then',
     'drain-silent-handler.spec.ts',
-    ['handle-claimed.ts', 'withTimeLimit(this.tx.abandon(),', 'withTimeLimit(Promise.resolve(),'],
+    ['stood-still.ts', 'withTimeLimit(tx.abandon(),', 'withTimeLimit(Promise.resolve(),'],
     ['transaction.ts', 'this.#hasEnded = true;', ''],
   ),
   seeded(
@@ -548,11 +548,7 @@ const SPEC_MUTATIONS = [
     'manager-unfenced',
     'A statement that TypeORM is about to send when its attempt fails is done in what follows',
     'transaction.spec.ts',
-    [
-      'fenced-manager.ts',
-      "assertMay(typeof statement === 'string' ? statement : (statement as { text: string }).text);",
-      'void statement;',
-    ],
+    ['fenced-manager.ts', 'assertMay(text);', 'void assertMay;'],
   ),
   seeded(
     'standby-kept',
