@@ -8,11 +8,13 @@ type LedgerLine = (ReturnType<PaymentProvider['ledger']> extends AsyncIterable<i
   : never)['payments'][number];
 type Money = Extract<ProviderAnswer, { state: 'PAID' }>['money'];
 
-interface Refund {
+export interface Refund {
   readonly id: string;
   readonly amount: number;
   /** Ours; null for one that was made in the dashboard. */
   readonly key: string | null;
+  /** True once it has come back: the buyer's account is closed. */
+  hasFailed?: boolean;
 }
 
 export interface Dispute {
@@ -35,7 +37,7 @@ export interface LedgerEntry {
 }
 
 export function refundedOf({ refunds }: LedgerEntry): number {
-  return refunds.reduce((sum, { amount }) => sum + amount, 0);
+  return refunds.reduce((sum, { amount, hasFailed }) => sum + (hasFailed ? 0 : amount), 0);
 }
 
 /** Taken by disputes that are open or lost. */
@@ -49,12 +51,16 @@ function leftOf(entry: LedgerEntry): number {
   return (entry.money?.amount ?? 0) - refundedOf(entry) - disputedOf(entry);
 }
 
+/** Why a refund has failed that had succeeded. */
+export const CAME_BACK = 'the account is closed';
+
 /** One key, one refund. */
 export function refundOnce(
   entry: LedgerEntry,
   { amount, idempotencyKey: key }: RefundCall,
 ): RefundAnswer {
   const known = entry.refunds.find((refund) => refund.key === key);
+  if (known?.hasFailed) return { state: 'FAILED', providerRefundId: known.id, why: CAME_BACK };
   if (known) return { state: 'SUCCEEDED', providerRefundId: known.id };
   if (!entry.money) return { state: 'FAILED', providerRefundId: null, why: 'not paid' };
   const isTakenByOthers =
@@ -98,8 +104,9 @@ export function lineOf({ id, reference, money, refunds, disputes }: LedgerEntry)
     providerPaymentId: id,
     paymentId: reference,
     captured: money ?? null,
-    refunds: refunds.map(({ id: providerRefundId, key, amount }) => ({
-      ...{ providerRefundId, idempotencyKey: key, amount, state: 'SUCCEEDED' },
+    refunds: refunds.map(({ id: providerRefundId, key, amount, hasFailed }) => ({
+      ...{ providerRefundId, idempotencyKey: key, amount },
+      state: hasFailed ? 'FAILED' : 'SUCCEEDED',
     })),
     disputes: disputes.map(({ id: disputeId, amount, state }) => ({
       disputeId,

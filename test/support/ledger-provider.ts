@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { PaymentProvider, ProviderAnswer } from '@app/orders';
 import {
+  CAME_BACK,
   type Dispute,
   disputeOf,
   type LedgerEntry,
   lineOf,
+  type Refund,
   refundByHand,
   refundOnce,
   stateOf,
@@ -43,6 +45,8 @@ export class LedgerProvider implements PaymentProvider {
   ledgerPage = 100;
   /** While set, every payment is refused so. */
   refusal: CreateAnswer | undefined;
+  /** While set, every refund that has not been made is refused so. */
+  refundRefusal: RefundAnswer | undefined;
 
   constructor(readonly name = 'sandbox') {}
 
@@ -79,7 +83,9 @@ export class LedgerProvider implements PaymentProvider {
     await this.around('refund', 'before');
     if (this.unreachable === 'before') return { state: 'UNKNOWN', why: 'away' };
     const entry = this.entries.get(request.providerPaymentId);
-    const answer = entry ? refundOnce(entry, request) : undefined;
+    const isMade = entry?.refunds.some(({ key }) => key === request.idempotencyKey);
+    const refusal = isMade ? undefined : this.refundRefusal;
+    const answer = entry ? (refusal ?? refundOnce(entry, request)) : undefined;
     await this.around('refund', 'after');
     if (this.unreachable) return { state: 'UNKNOWN', why: 'away' };
     return answer ?? { state: 'FAILED', providerRefundId: null, why: 'no such payment' };
@@ -87,6 +93,9 @@ export class LedgerProvider implements PaymentProvider {
 
   async findRefund(providerRefundId: string): Promise<RefundAnswer> {
     await this.around('find refund', 'before');
+    const refunds = [...this.entries.values()].flatMap((entry) => entry.refunds);
+    const found = refunds.find(({ id }) => id === providerRefundId);
+    if (found?.hasFailed) return { state: 'FAILED', providerRefundId, why: CAME_BACK };
     return { state: 'SUCCEEDED', providerRefundId };
   }
 
@@ -156,8 +165,21 @@ export class LedgerProvider implements PaymentProvider {
   refundedByHand(entry: LedgerEntry, amount: number): Posted | undefined {
     const refund = refundByHand(entry, amount);
     if (!refund) return undefined;
-    const told = { providerRefundId: refund.id, idempotencyKey: null, amount, why: null };
+    return this.refunded(entry, refund);
+  }
+
+  /** The notice of a refund that we have asked for. */
+  refunded(entry: LedgerEntry, { id: providerRefundId, key, amount }: Refund): Posted {
+    const told = { providerRefundId, idempotencyKey: key, amount, why: null };
     return this.#tell(entry, 'refund.succeeded', told);
+  }
+
+  /** One that was made comes back. */
+  bounced(entry: LedgerEntry, refund: Refund): Posted {
+    refund.hasFailed = true;
+    const { id: providerRefundId, key, amount } = refund;
+    const told = { providerRefundId, idempotencyKey: key, amount, why: CAME_BACK };
+    return this.#tell(entry, 'refund.failed', told);
   }
 
   /** The buyer's bank takes back what is left; undefined when there is nothing. */
