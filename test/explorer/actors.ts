@@ -11,6 +11,7 @@ import {
   StartPayment,
 } from '@app/orders';
 import { CreateRefund } from '../../libs/orders/src/ops/create-refund';
+import { actAtDesk } from './desk/desk';
 import { FoldStock } from '../../libs/orders/src/stock/fold-stock';
 import { TEST_SKU } from '../support/insert-orders';
 import type { World } from '../support/world';
@@ -25,6 +26,13 @@ const OPERATOR = 'olga';
 const EXTENSION_MS = 5_000;
 /** Of what an order costs, in minor units. */
 const PART = 300;
+/** What a provider says of a refund that it will never make. */
+const REFUSED = {
+  state: 'FAILED',
+  providerRefundId: null,
+  why: 'closed',
+  isForGood: true,
+} as const;
 
 export interface Surroundings {
   readonly outside: Outside;
@@ -61,6 +69,9 @@ async function perform(action: Action, around: Surroundings): Promise<void> {
       return;
     case 'linger':
       return around.linger();
+    case 'refuse refunds':
+      for (const provider of outside.providers) provider.refundRefusal = REFUSED;
+      return;
     case 'ring':
       return around.world(action.process).timeouts.drainAll('timer');
     case 'sweep':
@@ -159,8 +170,14 @@ async function performOnOrder(
       });
       return;
     }
-    default:
+    case 'refund by hand':
+    case 'refund a part by hand':
+    case 'dispute':
+    case 'win dispute':
+    case 'lose dispute':
       return outside.deliver(world, moveMoney(action.do, outside, paymentId));
+    default:
+      return actAtDesk(action.do, action.order, { world, outside, time });
   }
 }
 

@@ -5,6 +5,7 @@ import { readOrders } from '../../libs/orders/src/order/order-rows';
 import { UnansweredError } from '../../libs/timeout/src/handle-claimed';
 import { disputedOf, refundedOf } from '../support/ledger-entry';
 import { relayAll } from '../support/relay-all';
+import { deskFaults, sentByHand } from './desk/desk-checks';
 import { HandlerBug } from './crowd/handler-bug';
 import type { World } from '../support/world';
 import type { FakeTime } from './instrument';
@@ -19,7 +20,12 @@ const OPEN_FOR_NOTHING = `payments p JOIN orders o ON o.id = p.order_id
   WHERE p.status = 'open' AND o.status <> 'pending_payment'`;
 
 /** The provider repeats what was not acknowledged, workers sweep, time passes: until all is quiet. */
-export async function heal(world: World, outside: Outside, time: FakeTime): Promise<string[]> {
+export async function heal(
+  world: World,
+  outside: Outside,
+  time: FakeTime,
+  tidy?: () => Promise<void>,
+): Promise<string[]> {
   for (let round = 0; round < ROUNDS; round++) {
     if (round > 0) decideDisputes(outside);
     for (const sent of outside.sent) {
@@ -27,10 +33,13 @@ export async function heal(world: World, outside: Outside, time: FakeTime): Prom
     }
     // A provider whose answers are lost stays so for the first round: what it did is not known.
     if (round > 0) for (const provider of outside.providers) provider.unreachable = undefined;
-    if (round > 0) time.pass(ROUND_MS);
+    if (round > 0) {
+      await tidy?.();
+      time.pass(ROUND_MS);
+    }
     await world.timeouts.runSweep();
     await world.get(FoldStock).runOnce();
-    if (!(await isQuiet(world))) continue;
+    if (!(await isQuiet(world)) || (tidy && round === 0)) continue;
     await relayAll(world);
     // Who waits for an operator is told of, as it is each minute.
     await world.get(WatchWaits).runOnce();
@@ -77,6 +86,7 @@ export async function findFaults(
     ...outside.unexpected.map((error) => `unexpected: ${String(error)}`),
     ...worlds.flatMap(unexpectedReports),
     ...(await moneyFaults(world, outside)),
+    ...(await deskFaults(world, outside)),
     ...(await openPaymentFaults(world)),
     ...(await answerFaults(world, outside)),
     ...(await streamFaults(world)),
@@ -112,8 +122,10 @@ async function moneyFaults(world: World, outside: Outside): Promise<string[]> {
     world,
     orders.map(({ id }) => id),
   );
+  const byHand = await sentByHand(world);
   for (const { id } of orders) {
-    const [balance, ledger] = [ours.get(id)?.balance ?? NO_MONEY, theirs.get(id) ?? NO_MONEY];
+    const [balance, told] = [ours.get(id)?.balance ?? NO_MONEY, theirs.get(id) ?? NO_MONEY];
+    const ledger = { ...told, refunded: told.refunded + (byHand.get(id) ?? 0) };
     for (const what of ['captured', 'refunded', 'disputed'] as const) {
       if (balance[what] === ledger[what]) continue;
       faults.push(`order ${id}: ${what} ${balance[what]}, at the provider ${ledger[what]}`);
@@ -193,5 +205,7 @@ function unexpectedReports({ told }: World): string[] {
 
 function isRefusal(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isRefusal);
-  return error instanceof LastcallError || error instanceof UnansweredError;
+  if (error instanceof LastcallError || error instanceof UnansweredError) return true;
+  // Reconciling tells of the first that it could not settle.
+  return error instanceof Error && error.cause !== undefined && isRefusal(error.cause);
 }

@@ -1,12 +1,21 @@
+import { ForceCloseOrder } from '@app/orders';
 import { NoopLock } from '@app/timeout';
 import type { Client } from 'pg';
+import { CancelOrderByOperator } from '../../libs/orders/src/ops/cancel-order-by-operator';
 import { insertOrders, insertProduct, TEST_SKU } from '../support/insert-orders';
 import type { LedgerProvider } from '../support/ledger-provider';
 import { openWorld, type World } from '../support/world';
 import { act, type Surroundings } from './actors';
 import { findFaults, heal } from './checks';
+import { clearDesk } from './desk/desk';
 import { Outside } from './outside';
-import { describeAction, describeProgram, type Program, PROCESSES } from './program';
+import {
+  describeAction,
+  describeProgram,
+  type Program,
+  PROCESSES,
+  type StartingOrder,
+} from './program';
 import type { Actor } from './scheduler';
 import { SharedLock } from './shared-lock';
 import { Stage } from './stage';
@@ -14,7 +23,13 @@ import { Stage } from './stage';
 const STOCK = 8;
 /** Things that happen to processes, not in them. */
 const OUTSIDE = -1;
-const OUTSIDE_ACTIONS = ['advance', 'crash', 'lose locks', 'lose redis', 'linger'];
+const OUTSIDE_ACTIONS = [
+  ...['advance', 'crash', 'lose locks', 'lose redis', 'linger', 'refuse refunds'],
+];
+
+/** Those whose payment has ended in our books as a program begins. */
+const ENDED: readonly StartingOrder['payment'][] = ['failed', 'held'];
+const OPERATOR = { actor: 'olga', reason: 'race' };
 
 /** A program that broke a promise, with the steps that led there. */
 export class BrokenPromise extends Error {
@@ -54,7 +69,9 @@ export class Explorer {
     this.stage.locks.lose();
     // Whoever crashed is started again.
     const world = await this.#process(program.lock, 0);
-    faults.push(...(await heal(world, outside, this.stage.time)));
+    const { time } = this.stage;
+    const tidy = program.hasDesk ? () => clearDesk(world, outside, time) : undefined;
+    faults.push(...(await heal(world, outside, time, tidy)));
     faults.push(...(await findFaults(world, [...new Set([world, ...used])], outside)));
     if (faults.length === 0) return;
     throw new BrokenPromise(faults, describeProgram(program), this.stage.scheduler.trace);
@@ -104,7 +121,7 @@ export class Explorer {
       const [at, other] = [this.#provider(provider), this.#provider(provider + 1)];
       const [order] = await insertOrders(world, {
         ...{ count: 1, closesInMs, latePayment, quantity: 2, provider: at.name },
-        ...(payment === 'none' ? {} : { payment: payment === 'failed' ? 'failed' : 'open' }),
+        ...(payment === 'none' ? {} : { payment: ENDED.includes(payment) ? 'failed' : 'open' }),
       });
       if (!order) throw new Error('No order was inserted');
       const payments = order.paymentId ? [{ id: order.paymentId, at }] : [];
@@ -115,9 +132,11 @@ export class Explorer {
     }
     const outside = new Outside(this.stage.providers, known);
     for (const [index, { payment }] of orders.entries()) {
-      const [paymentId = ''] = outside.paymentIds[index] ?? [];
-      if (payment !== 'paid') continue;
+      const [orderId, [paymentId = ''] = []] = [known[index]?.id ?? '', outside.paymentIds[index]];
+      if (payment === 'held') await world.get(ForceCloseOrder).forceClose(orderId, OPERATOR);
+      if (!['paid', 'canceled', 'held'].includes(payment)) continue;
       await outside.deliver(world, outside.pay(paymentId, new Date(this.stage.time.nowMs)));
+      if (payment === 'canceled') await world.get(CancelOrderByOperator).cancel(orderId, OPERATOR);
     }
     return outside;
   }

@@ -1,10 +1,11 @@
-// npm run test:races -- [--crowds] [--runs N] [--seed S] [--path P]: explores random programs, or one again.
+// npm run test:races -- [--crowds|--desk] [--runs N] [--seed S] [--path P]: explores random programs, or one again.
 // --mutations [--one-in N | name...]: shows that each seeded bug is found, and writes docs/mutations.md.
 import { inspect, parseArgs } from 'node:util';
 import * as fc from 'fast-check';
 import { FOUND_SOMETHING, type Exploration } from './exploration';
 import { CrowdExplorer } from './crowd/crowd';
 import { crowdPrograms } from './crowd/crowd-program';
+import { deskPrograms } from './desk/desk-program';
 import { Explorer } from './explorer';
 import { killMutations } from './kill-mutations';
 import { programs } from './program';
@@ -20,6 +21,8 @@ const { values, positionals } = parseArgs({
     'stop-at-first': { type: 'boolean', default: false },
     /** Programs of many orders and several workers, instead of few of each. */
     crowds: { type: 'boolean', default: false },
+    /** Programs in which operators settle money, and refunds fail. */
+    desk: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     mutations: { type: 'boolean', default: false },
     'one-in': { type: 'string', default: '1' },
@@ -63,7 +66,9 @@ async function explore(): Promise<Exploration> {
             parameters,
           )
         : await fc.check(
-            fc.asyncProperty(programs, (program) => run(explorer, program)),
+            fc.asyncProperty(values.desk ? deskPrograms : programs, (program) =>
+              run(explorer, program),
+            ),
             parameters,
           );
     const error = result.errorInstance;
@@ -99,9 +104,8 @@ async function main(): Promise<number> {
   }
   console.log(broken);
   console.log(`\nafter ${count} programs (${took}); again by:`);
-  console.log(
-    `npm run test:races -- ${values.crowds ? '--crowds ' : ''}--seed ${seed} --path ${path ?? ''}`,
-  );
+  const kind = values.crowds ? '--crowds ' : values.desk ? '--desk ' : '';
+  console.log(`npm run test:races -- ${kind}--seed ${seed} --path ${path ?? ''}`);
   return FOUND_SOMETHING;
 }
 

@@ -24,6 +24,10 @@ export class Outside {
   readonly placed: { readonly key: number; readonly orderId: string }[] = [];
   /** Orders whose customer was told that they are closed, and nothing was paid. */
   readonly toldClosed = new Set<string>();
+  /** What operators have sent of refunds by another way than their providers. */
+  readonly transfers: { readonly refundId: string; readonly amount: number }[] = [];
+  /** Payments on hold of which operators were told that their decision stands. */
+  readonly decided: string[] = [];
   readonly unexpected: unknown[] = [];
 
   constructor(

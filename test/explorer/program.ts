@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import type { DeskAction } from './desk/desk-action';
 import { PROVIDERS } from './stage';
 
 /** What happens to money that an order has: at the provider, at the buyer's bank, by an operator. */
@@ -20,6 +21,8 @@ export type Action = { readonly process: number } & (
     }
   /** Somebody's transaction has an id, and takes its time. */
   | { readonly do: 'linger' }
+  /** From now on the providers send no refund. */
+  | { readonly do: 'refuse refunds' }
   | {
       readonly do:
         | 'pay'
@@ -35,13 +38,15 @@ export type Action = { readonly process: number } & (
         | 'extend'
         | 'ship'
         | 'receive'
-        | MoneyAction;
+        | MoneyAction
+        | DeskAction;
       readonly order: number;
     }
 );
 
 export interface StartingOrder {
-  readonly payment: 'open' | 'two open' | 'paid' | 'failed' | 'none';
+  /** `canceled`: after it was paid, and its refund is still to be sent. `held`: it came late, and waits for an operator. */
+  readonly payment: 'open' | 'two open' | 'paid' | 'failed' | 'none' | 'canceled' | 'held';
   /** At which provider; the second payment of two is at the other one. */
   readonly provider: number;
   readonly latePayment: 'refund' | 'revive' | 'hold';
@@ -55,6 +60,8 @@ export interface Program {
   readonly answers: 'heard' | 'lost';
   /** True: transactions have their ids as they begin, so that ids and commits differ in order. */
   readonly earlyIds: boolean;
+  /** True: operators see to what waits for them, also once all heals. */
+  readonly hasDesk?: boolean;
   readonly orders: readonly StartingOrder[];
   readonly actions: readonly Action[];
   /** At each step: which of those that could go on does; 0 is the one that went last. */
@@ -64,10 +71,10 @@ export interface Program {
 /** Few processes: what meets inside one, and what meets between two. */
 export const PROCESSES = 2;
 
-const process = fc.nat(PROCESSES - 1);
-const one = <Name extends string>(...names: Name[]) => fc.constantFrom(...names);
+export const process = fc.nat(PROCESSES - 1);
+export const one = <Name extends string | number>(...names: Name[]) => fc.constantFrom(...names);
 
-const onOrder = (orders: number) =>
+export const onOrder = (orders: number) =>
   fc.record({
     process,
     do: one(
@@ -77,7 +84,7 @@ const onOrder = (orders: number) =>
     ),
     order: fc.nat(orders - 1),
   });
-const onMoney = (orders: number) =>
+export const onMoney = (orders: number) =>
   fc.record({
     process,
     do: one(
@@ -86,7 +93,7 @@ const onMoney = (orders: number) =>
     ),
     order: fc.nat(orders - 1),
   });
-const onShop = fc.record({
+export const onShop = fc.record({
   process,
   do: one(
     ...(['ring', 'ring', 'ring', 'sweep', 'sweep', 'relay', 'fold'] as const),
@@ -99,13 +106,13 @@ const place = fc.record({
   key: fc.nat(1),
   quantity: fc.integer({ min: 1, max: 3 }),
 });
-const advance = fc.record({
+export const advance = fc.record({
   process,
   do: fc.constant('advance' as const),
   ms: fc.constantFrom(1, 1_000, 60_000, 31 * 86_400_000),
 });
 
-const startingOrder: fc.Arbitrary<StartingOrder> = fc.record({
+export const startingOrder: fc.Arbitrary<StartingOrder> = fc.record({
   payment: one('open', 'open', 'two open', 'paid', 'failed', 'none'),
   provider: fc.nat(PROVIDERS.length - 1),
   latePayment: one('refund', 'revive', 'hold'),

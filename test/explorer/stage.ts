@@ -94,6 +94,7 @@ export class Stage {
     for (const provider of this.providers) {
       provider.entries.clear();
       provider.unreachable = answersAreLost ? 'after' : undefined;
+      provider.refundRefusal = undefined;
       provider.around = (call, when) =>
         this.scheduler.step(`${provider.name}: ${call}, ${when} its effect`, async () => undefined);
     }
