@@ -45,7 +45,7 @@ describe('the program that finds a seeded bug', () => {
   beforeEach(() => asked.splice(0));
 
   it('holds without the bug', async () => {
-    const found = await killingProgram('bug', 3, true, by({ bug: 'two are open\nsteps' }));
+    const found = await killingProgram('bug', 3, 'crowd', by({ bug: 'two are open\nsteps' }));
     expect(found).toEqual({ where: 'seed 3, program 7 of a crowd', fault: 'two are open' });
     expect(asked).toEqual([
       ['bug', 3, ['60', '--crowds']],
@@ -55,9 +55,9 @@ describe('the program that finds a seeded bug', () => {
 
   it('finds nothing where it breaks a promise anyway', async () => {
     const everywhere = by({ bug: 'savepoint', [NO_BUG]: 'savepoint' });
-    await expect(killingProgram('bug', 3, false, everywhere)).rejects.toThrow(
+    await expect(killingProgram('bug', 3, 'few', everywhere)).rejects.toThrow(
       new FailsAnyway('seed 3, program 7 breaks without it, too: savepoint'),
     );
-    expect(await killingProgram('bug', 3, false, by({}))).toBeUndefined();
+    expect(await killingProgram('bug', 3, 'few', by({}))).toBeUndefined();
   });
 });

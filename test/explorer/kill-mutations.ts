@@ -4,8 +4,13 @@ import { type Mutation, MUTATIONS } from './mutations.cjs';
 import { type Found, writeMutations } from './mutations-report';
 import { explore, failedTest, NO_BUG, SEEDS } from './seeded-runs';
 
-export const PROGRAMS = 250;
-export const CROWDS = 60;
+/** Of each kind: how many programs of a seed are tried, how one asks for them, and their name in the report. */
+const KINDS = {
+  few: { count: 250, flags: [], of: '' },
+  crowd: { count: 60, flags: ['--crowds'], of: ' of a crowd' },
+  desk: { count: 250, flags: ['--desk'], of: ' of a desk' },
+} as const;
+type Kind = keyof typeof KINDS;
 
 /** What fails with nothing planted as well: it says nothing of a seeded bug. */
 export class FailsAnyway extends Error {}
@@ -41,15 +46,16 @@ export async function killMutations(names: readonly string[], oneIn = 1): Promis
 }
 
 const limits = (): string =>
-  `up to ${PROGRAMS} random programs with each of the seeds ${SEEDS.join(', ')}, or ${CROWDS} of a crowd`;
+  `up to ${KINDS.few.count} random programs with each of the seeds ${SEEDS.join(', ')}, or ${KINDS.crowd.count} of a crowd`;
 
-async function findKiller({ name, inCrowds = false, spec }: Mutation): Promise<Found | undefined> {
+async function findKiller({ name, inCrowds, atDesk, spec }: Mutation): Promise<Found | undefined> {
   if (spec) {
     const fault = await killingTest(name, spec);
     return fault === undefined ? undefined : { where: `\`${spec}\``, fault: firstFault(fault) };
   }
+  const kind = inCrowds ? 'crowd' : atDesk ? 'desk' : 'few';
   for (const seed of SEEDS) {
-    const found = await killingProgram(name, seed, inCrowds);
+    const found = await killingProgram(name, seed, kind);
     if (found) return found;
   }
   return undefined;
@@ -62,14 +68,14 @@ async function findKiller({ name, inCrowds = false, spec }: Mutation): Promise<F
 export async function killingProgram(
   name: string,
   seed: number,
-  inCrowds: boolean,
+  kind: Kind,
   explored = explore,
 ): Promise<Found | undefined> {
-  const [count, ...crowds] = inCrowds ? [CROWDS, '--crowds'] : [PROGRAMS];
-  const { broken, programs, path } = await explored(name, seed, [String(count), ...crowds]);
+  const { count, flags, of } = KINDS[kind];
+  const { broken, programs, path } = await explored(name, seed, [String(count), ...flags]);
   if (broken === null) return undefined;
-  const where = `seed ${seed}, program ${programs}${inCrowds ? ' of a crowd' : ''}`;
-  const anyway = await explored(NO_BUG, seed, ['1', ...crowds, '--path', path ?? '']);
+  const where = `seed ${seed}, program ${programs}${of}`;
+  const anyway = await explored(NO_BUG, seed, ['1', ...flags, '--path', path ?? '']);
   if (anyway.broken === null) return { where, fault: firstFault(broken) };
   throw new FailsAnyway(`${where} breaks without it, too: ${firstFault(anyway.broken)}`);
 }

@@ -2,6 +2,7 @@
 // nowhere else. An edit's `find` must stand exactly once in its file.
 
 const { CROWD_MUTATIONS } = require('./crowd-mutations.cjs');
+const { DESK_MUTATIONS } = require('./desk-mutations.cjs');
 const { MONEY_MUTATIONS } = require('./money-mutations.cjs');
 const { ALARM_MUTATIONS } = require('./alarm-mutations.cjs');
 const { INSTALLATION_MUTATIONS } = require('./installation-mutations.cjs');
@@ -13,8 +14,9 @@ const TIMEOUT = 'libs/timeout/src/';
 
 /**
  * @typedef {{ file: string, find: string, replace: string }} Edit
- * @typedef {{ name: string, what: string, edits: Edit[], inCrowds?: boolean, spec?: string }} Mutation
+ * @typedef {{ name: string, what: string, edits: Edit[], inCrowds?: boolean, atDesk?: boolean, spec?: string }} Mutation
  * `inCrowds`: it takes many orders and several workers to find it.
+ * `atDesk`: it takes operators at work, or refunds that fail.
  * `spec`: not the race explorer finds it, but this test.
  */
 
@@ -667,6 +669,7 @@ const MUTATIONS = [
     ],
   },
   ...CROWD_MUTATIONS,
+  ...DESK_MUTATIONS,
   ...SPEC_MUTATIONS,
   ...ALARM_MUTATIONS,
   ...INSTALLATION_MUTATIONS,
