@@ -14,6 +14,7 @@ const REFUNDS = `${ORDERS}money/refunds.spec.ts`;
 const FINISHED = `${ORDERS}ops/finish-refund.spec.ts`;
 const ENDED_PAGE = `${ORDERS}payments/ended-page.spec.ts`;
 const UNDECIDED = `${ORDERS}fulfilment/disputed-shipment.spec.ts`;
+const SIBLINGS = `${ORDERS}money/beside-siblings.spec.ts`;
 const ATTEMPTS = `${ORDERS}money/refund-attempts.spec.ts`;
 const LEDGER = `${ORDERS}reconciling/reconcile.judgement.spec.ts`;
 const ERASURE = `${ORDERS}ops/erase-customer.spec.ts`;
@@ -842,6 +843,38 @@ const MONEY_MUTATIONS = [
     'money/refund.judgement.ts',
     "if (isMadeBeside) return { to: 'canceled', alert: 'refund_failed_afterwards' };",
     '',
+  ),
+  seeded(
+    'sibling-stays-cut',
+    'A refund of a canceled order that was cut while another had gone back twice stays so once one of the two has failed',
+    SIBLINGS,
+    'money/settle-refunds.ts',
+    'await this.foreign.settle(tx, [orderId]);',
+    '',
+  ),
+  seeded(
+    'sibling-stays-cut-by-hand',
+    'A refund that was cut while another was owed and booked stays so once an operator ends that one',
+    SIBLINGS,
+    'ops/finish-refund.ts',
+    'if (isBack) await this.foreign.settle(tx, [owed.orderId]);',
+    '',
+  ),
+  seeded(
+    'canceled-beside-a-change',
+    'A refund that has gone back by another attempt is canceled while somebody is changing its order',
+    SIBLINGS,
+    'money/settle-refunds.ts',
+    "if (judgement.to === 'canceled' && !(await lockOrder(tx, orderId))) return 'busy';",
+    'void lockOrder;',
+  ),
+  seeded(
+    'refusal-takes-back',
+    'An attempt that is refused takes back what the one before it has made',
+    SIBLINGS,
+    'money/settle-refunds.ts',
+    '(isRefusal || ref !== (providerRefundId ?? ref))',
+    'ref !== (providerRefundId ?? ref)',
   ),
   seeded(
     'strays-not-heard-again',

@@ -13,8 +13,8 @@ export interface Refund {
   readonly amount: number;
   /** Ours; null for one that was made in the dashboard. */
   readonly key: string | null;
-  /** True once it has come back: the buyer's account is closed. */
-  hasFailed?: boolean;
+  /** By default it has gone back; FAILED once it has come back: the buyer's account is closed. */
+  state?: 'PENDING' | 'FAILED';
 }
 
 export interface Dispute {
@@ -37,7 +37,7 @@ export interface LedgerEntry {
 }
 
 export function refundedOf({ refunds }: LedgerEntry): number {
-  return refunds.reduce((sum, { amount, hasFailed }) => sum + (hasFailed ? 0 : amount), 0);
+  return refunds.reduce((sum, { amount, state }) => sum + (state === 'FAILED' ? 0 : amount), 0);
 }
 
 /** Taken by disputes that are open or lost. */
@@ -60,7 +60,8 @@ export function refundOnce(
   { amount, idempotencyKey: key }: RefundCall,
 ): RefundAnswer {
   const known = entry.refunds.find((refund) => refund.key === key);
-  if (known?.hasFailed) return { state: 'FAILED', providerRefundId: known.id, why: CAME_BACK };
+  if (known?.state === 'FAILED')
+    return { state: 'FAILED', providerRefundId: known.id, why: CAME_BACK };
   if (known) return { state: 'SUCCEEDED', providerRefundId: known.id };
   if (!entry.money) return { state: 'FAILED', providerRefundId: null, why: 'not paid' };
   const isTakenByOthers =
@@ -104,9 +105,8 @@ export function lineOf({ id, reference, money, refunds, disputes }: LedgerEntry)
     providerPaymentId: id,
     paymentId: reference,
     captured: money ?? null,
-    refunds: refunds.map(({ id: providerRefundId, key, amount, hasFailed }) => ({
-      ...{ providerRefundId, idempotencyKey: key, amount },
-      state: hasFailed ? 'FAILED' : 'SUCCEEDED',
+    refunds: refunds.map(({ id, key, amount, state }) => ({
+      ...{ providerRefundId: id, idempotencyKey: key, amount, state: state ?? 'SUCCEEDED' },
     })),
     disputes: disputes.map(({ id: disputeId, amount, state }) => ({
       disputeId,

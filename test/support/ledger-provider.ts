@@ -95,7 +95,7 @@ export class LedgerProvider implements PaymentProvider {
     await this.around('find refund', 'before');
     const refunds = [...this.entries.values()].flatMap((entry) => entry.refunds);
     const found = refunds.find(({ id }) => id === providerRefundId);
-    if (found?.hasFailed) return { state: 'FAILED', providerRefundId, why: CAME_BACK };
+    if (found?.state === 'FAILED') return { state: 'FAILED', providerRefundId, why: CAME_BACK };
     return { state: 'SUCCEEDED', providerRefundId };
   }
 
@@ -176,7 +176,7 @@ export class LedgerProvider implements PaymentProvider {
 
   /** One that was made comes back. */
   bounced(entry: LedgerEntry, refund: Refund): Posted {
-    refund.hasFailed = true;
+    refund.state = 'FAILED';
     const { id: providerRefundId, key, amount } = refund;
     const told = { providerRefundId, idempotencyKey: key, amount, why: CAME_BACK };
     return this.#tell(entry, 'refund.failed', told);

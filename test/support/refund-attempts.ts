@@ -32,7 +32,7 @@ export function refundAttemptsOf(world: () => World, handler: Type<RefundHandler
       attempt: number,
       answer: SettledAnswer,
       source: MovementSource = 'webhook',
-    ): Promise<boolean> =>
+    ): Promise<boolean | 'busy'> =>
       inTransaction(world().dataSource, (tx) =>
         world().get(SettleRefunds).settle(tx, id, attempt, answer, source),
       ),

@@ -65,7 +65,7 @@ async function settleRefund(world: World, outside: Outside, orderId: string): Pr
   const [id] = await refundsOf(world, orderId, 'requested', 'pending', 'failed', 'needs_attention');
   if (!id) return;
   const made = outside.entries.flatMap(({ refunds }) => refunds);
-  if (made.some(({ key, hasFailed }) => key?.startsWith(id) && !hasFailed)) return;
+  if (made.some(({ key, state }) => key?.startsWith(id) && state !== 'FAILED')) return;
   const { refund, rest } = await finish(world, id);
   const sent = refund.status === 'succeeded' ? refund : rest;
   if (sent) outside.transfers.push({ refundId: sent.id, amount: sent.amount });
@@ -126,7 +126,7 @@ function tellOfRefund(
 ): Sent | undefined {
   for (const id of outside.paymentIds[order] ?? []) {
     const [provider, entry] = [outside.at(id), outside.entry(id)];
-    const made = entry?.refunds.findLast(({ key, hasFailed }) => key !== null && !hasFailed);
+    const made = entry?.refunds.findLast(({ key, state }) => key !== null && state !== 'FAILED');
     if (!provider || !entry || !made) continue;
     if (what === 'tell of refund') return outside.send(provider, provider.refunded(entry, made));
     return outside.send(provider, provider.bounced(entry, made));

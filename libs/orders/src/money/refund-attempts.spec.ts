@@ -67,7 +67,7 @@ describe('a success that is told of late, of an attempt that has failed', () => 
   it('is one also where the failure is being recorded at this moment', async () => {
     const order = await paid();
     const id = await owed(order, 300);
-    let telling: Promise<boolean> | undefined;
+    let telling: Promise<boolean | 'busy'> | undefined;
     await inTransaction(world.dataSource, async (tx) => {
       await world.get(SettleRefunds).settle(tx, id, 1, failed(1), 'answer');
       telling = inTransaction(world.drainDataSource, (other) =>

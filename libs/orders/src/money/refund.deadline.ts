@@ -29,7 +29,7 @@ import {
   pauseWhilePendingMs,
 } from './refund.judgement';
 import { SettleRefunds } from './settle-refunds';
-import { isBusy } from '../order/errors';
+import { isBusy, LastcallError } from '../order/errors';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
 /**
@@ -149,6 +149,7 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
     }
     await inTransaction(this.dataSource, async (tx) => {
       const isNews = await this.settling.settle(tx, row.id, row.attempt, answer, 'answer');
+      if (isNews === 'busy') throw new LastcallError('busy', 'Somebody is changing its order');
       if (!isNews) await this.#bookBeside(tx, row, answer);
       await failpoint('refund.applied');
     });

@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';
 import { refundKey } from '../providers/refund-key';
+import { ForeignMoney } from './foreign-money';
 import { hearOtherAttemptsAgain } from './hear-again';
 import {
   isBookedBeside,
@@ -38,17 +39,21 @@ interface RefundRow {
 export class SettleRefunds {
   constructor(
     private readonly timeouts: TimeoutService,
+    private readonly foreign: ForeignMoney,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
-  /** False when the answer changes nothing: it is known, or about an attempt that is over. */
+  /**
+   * False when the answer changes nothing: it is known, or about an attempt that is over. `busy`: somebody holds the
+   * order whose money it leaves without a home, so nothing was done, and it has to be told again.
+   */
   async settle(
     tx: Transaction,
     refundId: string,
     attempt: number,
     answer: SettledAnswer,
     source: MovementSource,
-  ): Promise<boolean> {
+  ): Promise<boolean | 'busy'> {
     const [row] = await tx.rows<RefundRow>(
       `SELECT r.status, r.attempt, r.provider_refund_id, r.payment_id, r.amount, r.currency,
               p.order_id
@@ -67,7 +72,10 @@ export class SettleRefunds {
     // A success without an id names none that failed: somebody may have made it by hand.
     const named = answer.state === 'FAILED' ? ref : answer.providerRefundId;
     const hasFailed = await isRecordedAsFailed(tx, paymentId, named);
-    const isBackByAnother = status === 'succeeded' && ref !== (providerRefundId ?? ref);
+    // What the provider will not take, it has not made: the refund is over by one that another attempt has.
+    const isRefusal = source === 'answer' && !answer.providerRefundId && providerRefundId !== null;
+    const isBackByAnother =
+      status === 'succeeded' && (isRefusal || ref !== (providerRefundId ?? ref));
     const isMadeBeside =
       answer.state === 'FAILED' && (await isBookedBeside(tx, { paymentId, refundId, amount }));
     const facts = { status, attempt: row.attempt, hasFailed, isBackByAnother, isMadeBeside };
@@ -78,6 +86,7 @@ export class SettleRefunds {
       await this.#noteFailure(tx, answer, money);
       return false;
     }
+    if (judgement.to === 'canceled' && !(await lockOrder(tx, orderId))) return 'busy';
     // An earlier attempt's success is none of the attempt that stands in the row.
     const ofCurrent = told === row.attempt ? answer.providerRefundId : null;
     await this.#write(tx, refundId, judgement.to, answer, ofCurrent);
@@ -89,6 +98,8 @@ export class SettleRefunds {
     if (judgement.to === 'canceled') {
       const reason = 'not_owed';
       await recordMovements(tx, [{ ...money, kind: 'refund_canceled', ref: refundId, reason }]);
+      // Another refund of the payment was cut while this one had gone back twice: what it was cut by is owed again.
+      await this.foreign.settle(tx, [orderId]);
     }
     if (judgement.to === 'failed') await this.#tryAnew(tx, refundId, told);
     const { alert } = judgement;
@@ -138,6 +149,12 @@ export class SettleRefunds {
       { kind: 'refund', subjectId: refundId, dueAt, version: attempt + 1 },
     ]);
   }
+}
+
+/** False where somebody has it. The refund's row is ours already, so nobody is waited for who may want that. */
+async function lockOrder(tx: Transaction, orderId: string): Promise<boolean> {
+  const sql = 'SELECT FROM orders WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED';
+  return (await tx.rows(sql, [orderId])).length > 0;
 }
 
 /**

@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { readBalances } from '../money/balance';
+import { ForeignMoney } from '../money/foreign-money';
 import { OTHER_ATTEMPTS_TOLD } from '../money/hear-again';
 import { BY_HAND, isBookedBeside, recordMovements } from '../money/movements';
 import { requestRefunds } from '../money/request-refunds';
@@ -49,6 +50,7 @@ export class FinishRefund {
   constructor(
     @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly timeouts: TimeoutService,
+    private readonly foreign: ForeignMoney,
   ) {}
 
   /** @throws {LastcallError} refund_not_found, refund_not_settleable */
@@ -72,6 +74,8 @@ export class FinishRefund {
       }
       const refund = await write(tx, owed, isWhole ? 'succeeded' : 'canceled');
       const rest = isWhole || still === 0 ? undefined : await this.#finishRest(tx, owed, still);
+      // Another refund of the payment was cut while this one was owed as well: what it was cut by is owed again.
+      if (isBack) await this.foreign.settle(tx, [owed.orderId]);
       await recordAction(tx, 'refund.done', 'refund', rest ? [id, rest.id] : [id], accountable);
       return { refund, rest, order: await readOrder(tx, owed.orderId) };
     });

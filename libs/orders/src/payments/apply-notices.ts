@@ -163,6 +163,7 @@ export class ApplyNotices {
     }
     const answer = answerOf(notice);
     const changed = await this.refunds.settle(tx, refundId, attempt, answer, 'webhook');
+    if (changed === 'busy') return NOT_YET;
     return { status: 'processed', result: changed ? notice.type.replace('.', '_') : 'known' };
   }
 }

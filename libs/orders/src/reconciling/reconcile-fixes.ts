@@ -49,6 +49,7 @@ export class ReconcileFixes {
   ): Promise<boolean> {
     return inTransaction(this.dataSource, async (tx) => {
       const isSettled = await this.refunds.settle(tx, refundId, attempt, answer, 'reconcile');
+      if (isSettled === 'busy') throw busy();
       if (isSettled) await recordAction(tx, 'reconcile.settle', 'refund', [refundId], operator);
       // Else its notice may have come while the books were compared, and nothing is left to settle.
       return isSettled || saysTheSame(tx, refundId, answer);
@@ -65,6 +66,7 @@ export class ReconcileFixes {
         const answer = { state: 'SUCCEEDED', providerRefundId } as const;
         const { refundId, attempt } = owed;
         const isSettled = await this.refunds.settle(tx, refundId, attempt, answer, 'reconcile');
+        if (isSettled === 'busy') throw busy();
         if (isSettled) await recordAction(tx, 'reconcile.settle', 'refund', [refundId], operator);
         return isSettled;
       }

@@ -56,7 +56,7 @@ async function refundAtProvider(order: Payable): Promise<Refunded> {
 }
 
 /** What the provider's notice of it does. */
-const tellOf = ({ id, providerRefundId }: Refunded): Promise<boolean> =>
+const tellOf = ({ id, providerRefundId }: Refunded): Promise<boolean | 'busy'> =>
   inTransaction(world.dataSource, (tx) =>
     world.get(SettleRefunds).settle(tx, id, 1, { state: 'SUCCEEDED', providerRefundId }, 'webhook'),
   );
