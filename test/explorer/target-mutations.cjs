@@ -52,6 +52,14 @@ const TARGET_MUTATIONS = [
     'if (false) {',
   ),
   seeded(
+    'dismissed-unseen',
+    'Whoever dismisses a second refund dismisses a third, too, of which they have not heard',
+    REFUNDS,
+    'target-desk.ts',
+    'made_twice_at IS NOT NULL AND ${MADE_AS} = $2',
+    'made_twice_at IS NOT NULL AND $2::text IS NOT NULL',
+  ),
+  seeded(
     'sent-beside-a-made-one',
     'A refund whose current attempt fails afterwards is sent again, though another attempt stands as made',
     JUDGEMENT,

@@ -3,6 +3,7 @@ import { refundKey } from '../../libs/orders/src/providers/refund-key';
 import { REFUND_KIND } from '../../libs/orders/src/targets/target-parts';
 import { fromPg } from '../../libs/timeout/src/public';
 import { post } from '../support/ledger-provider';
+import { untilLocksAreWaitedFor } from '../support/lock-waits';
 import { EXPIRED } from '../support/numbered-shop';
 import { type NumberedShop, openNumberedShop } from '../support/open-numbered-shop';
 import { until } from '../support/until';
@@ -166,6 +167,31 @@ describe('a refund of a close target', () => {
     await tell('p-8', 'refund.succeeded', 2, 'p-8-re-2');
     expect(await whatWaits(id)).toEqual([]);
     expect(await alerted(2)).toEqual(['refund_made_twice', 'refund_made_twice']);
+  });
+
+  it('stays listed where another attempt is told of as it is dismissed', async () => {
+    const id = await paidTooLate('p-14');
+    await shop.targets.settle(`refund:${id}`, 'done', ANN);
+    await tell('p-14', 'refund.succeeded', 1, 'p-14-re-1');
+    const [before] = await waitsOf(id);
+    const seen = before?.detail as string;
+    const other = { attempt: 2, providerRefundId: 'p-14-re-2' };
+    await shop.client.query('BEGIN');
+    await shop.client.query(
+      'UPDATE lastcall.target_refunds SET made = made || $2::jsonb WHERE id = $1',
+      [id, JSON.stringify({ ...other, hasFailed: false, isDismissed: false })],
+    );
+    const dismissing = shop.targets.settle(`refund:${id}`, 'dismiss', ANN).catch((error) => error);
+    await untilLocksAreWaitedFor(shop.client, 1);
+    await shop.client.query('COMMIT');
+    expect(await dismissing).toMatchObject({ code: 'not_found' });
+    expect(await whatWaits(id)).toEqual(['refund_twice']);
+    const dismiss = (what: string) =>
+      shop.targets.settle(`refund:${id}`, 'dismiss', { ...ANN, seen: what });
+    await expect(dismiss(seen)).rejects.toThrow('look at it again');
+    const [after] = await waitsOf(id);
+    await dismiss(after?.detail as string);
+    expect(await whatWaits(id)).toEqual([]);
   });
 
   it('says which attempt was made, and is not sent again while that one stands', async () => {

@@ -7,12 +7,14 @@ import { retryTargetRefund } from './retry-target-refund';
 import { askingKind, REFUND_KIND, WEBHOOK_KIND } from './target-parts';
 import { NO_ID, TargetPayments } from './target-payments';
 import { BY_HAND, type MadeAttempt } from './target-refund.judgement';
+import { nobodyWaits, nothingTaken, nothingToRefundBy, otherAttempts } from './target-refusals';
 import type { TargetSql } from './target-sql';
 import {
   attemptsMade,
   exitsOf,
   findTargetWait,
   listTargetWaits,
+  MADE_AS,
   type TargetExit,
   type TargetWait,
 } from './target-waits';
@@ -20,6 +22,8 @@ import {
 /** Who ends a wait and why, and for `paid` which of the shop's payments has paid the order. */
 export interface TargetVerdict extends Accountable {
   readonly payment?: string | undefined;
+  /** Of a refund that was made twice: its `detail` as it was looked at. Another attempt that was told of since is none of those. */
+  readonly seen?: string | undefined;
 }
 
 type Due = Pick<HostDeadline, 'kind' | 'subjectId'>;
@@ -52,9 +56,9 @@ export class TargetDesk {
       retry: (tx, [id]) => this.#retryRefund(tx, id as string),
       done: (tx, [id]) => this.#finishRefund(tx, id as string),
       replay: (tx, [id]) => this.#replayWebhook(tx, id as string),
-      dismiss: (tx, [id], { what }) =>
+      dismiss: (tx, [id], { what, detail }, { seen = detail }) =>
         what === 'refund_twice'
-          ? this.#dismissSecond(tx, id as string)
+          ? this.#dismissSecond(tx, id as string, seen)
           : this.#dismissWebhook(tx, id as string),
       refund: (tx, ref, _wait, by) => this.#settleMoney(tx, ref, 'refund', by),
       keep: (tx, ref, _wait, by) => this.#settleMoney(tx, ref, 'keep', by),
@@ -155,15 +159,15 @@ export class TargetDesk {
   }
 
   /** Whether it was fetched back or given up, the reason says. What is told of these once more is known. */
-  async #dismissSecond(tx: TargetSql, id: string): Promise<Due[]> {
-    await this.#changeOne(
-      tx,
+  async #dismissSecond(tx: TargetSql, id: string, seen: string): Promise<Due[]> {
+    const dismissed = await tx.query(
       `UPDATE ${this.#table('target_refunds')}
           SET made_twice_at = NULL, made = (
             SELECT jsonb_agg(one || '{"isDismissed": true}') FROM jsonb_array_elements(made) AS one)
-        WHERE id = $1 AND made_twice_at IS NOT NULL RETURNING id`,
-      [id],
+        WHERE id = $1 AND made_twice_at IS NOT NULL AND ${MADE_AS} = $2 RETURNING id`,
+      [id, seen],
     );
+    if (dismissed.length === 0) throw otherAttempts(id);
     return [];
   }
 
@@ -249,15 +253,3 @@ function assertAccountable({ actor, reason }: Accountable): void {
     );
   }
 }
-
-const nothingToRefundBy = (): LastcallError =>
-  new LastcallError(
-    'invalid_request',
-    'Its id at the provider is not known before its webhook: send it back there by hand, then "keep"',
-  );
-
-const nothingTaken = (): LastcallError =>
-  new LastcallError('invalid_request', 'Nothing was taken, so nothing can go back: "keep" it');
-
-const nobodyWaits = (id: string): LastcallError =>
-  new LastcallError('not_found', `Nothing of the id ${id} waits for a person (any more)`);

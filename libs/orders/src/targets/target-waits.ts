@@ -39,6 +39,11 @@ export const attemptsMade = (condition = 'true'): string => `(
 /** SQL: while it is not null, a refund that was sent once more would go back twice. */
 export const ATTEMPTS_IN_THE_WAY = attemptsMade(`NOT (one -> 'isDismissed')::boolean`);
 
+/** SQL: the detail of a refund that was made twice: as what its attempts that stand are made. */
+export const MADE_AS = `concat(reason, ': made as ', (
+  SELECT string_agg(coalesce(one ->> 'providerRefundId', 'one of no known id'), ', ')
+    FROM jsonb_array_elements(made) AS one WHERE NOT (one -> 'hasFailed')::boolean))`;
+
 /** SQL: the attempt of a row of `target_refunds` was sent, and may be made still: none may be sent beside it. */
 export const HAS_NOT_ENDED = 'asked > 0';
 
@@ -105,10 +110,7 @@ export const TARGET_WAITS = {
     exits: ['dismiss'],
     sql: (table) => `
       SELECT ARRAY[id::text] AS ref, kind, order_id AS subject, amount::text, currency,
-             concat(reason, ': made as ', (
-               SELECT string_agg(coalesce(one ->> 'providerRefundId', 'one of no known id'), ', ')
-                 FROM jsonb_array_elements(made) AS one WHERE NOT (one -> 'hasFailed')::boolean
-             )) AS detail, made_twice_at AS since, true AS is_overdue, ${NO_EXIT_LACKS}
+             ${MADE_AS} AS detail, made_twice_at AS since, true AS is_overdue, ${NO_EXIT_LACKS}
         FROM ${table('target_refunds')} WHERE made_twice_at IS NOT NULL`,
   },
   // One that tells of money on hold is ended with that; of money that was another amount before, none is.

@@ -63,13 +63,16 @@ export default class TargetsSettle extends OpsCommand {
     const { args, flags } = await this.parse(TargetsSettle);
     const { actor, reason, as, payment } = flags;
     const given = { actor, reason, ...(payment === undefined ? {} : { payment }) };
+    // What the rehearsal has shown is what ends, however long it is looked at.
+    let seen: string | undefined;
     const targets = await openTargets(await this.environment());
     try {
       return await this.carryOut(flags, {
-        act: async (dryRun) => ({
-          as,
-          wait: await targets.settle(args.id, as, { ...given, dryRun }),
-        }),
+        act: async (dryRun) => {
+          const wait = await targets.settle(args.id, as, { ...given, seen, dryRun });
+          seen = wait.detail;
+          return { as, wait };
+        },
         describe,
         verdict: ({ wait }, mood) => `${wait.id} ${mood} end: ${EXITS[as]}`,
         word: as,
