@@ -113,6 +113,18 @@ const INSTALLATION_MUTATIONS = [
     ],
   },
   {
+    name: 'errand-of-another-provider',
+    what: 'A worker requests a refund of money that a provider of the host has, without that provider',
+    spec: 'libs/orders/src/errands/errands.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/errands/carry-out-errands.ts',
+        find: 'AND p.provider <> ALL ($4::text[]))',
+        replace: 'AND p.provider <> ALL ($4::text[]) AND false)',
+      },
+    ],
+  },
+  {
     name: 'errand-of-an-older-worker',
     what: 'A worker that knows of no payment that is named settles an order by the newest one that is open',
     spec: 'test/ops-cli/at-host.e2e.ts',

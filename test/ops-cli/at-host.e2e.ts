@@ -6,6 +6,7 @@ import type { ExtendWindow } from '../../libs/orders/src/closing/extend-window';
 import type { CreateRefund } from '../../libs/orders/src/ops/create-refund';
 import type { ForceCloseOrders } from '../../libs/orders/src/ops/force-close-orders';
 import type { SettlePayment } from '../../libs/orders/src/ops/held-payments';
+import type { PaymentProviders } from '../../libs/orders/src/providers/payment-providers';
 import type { OrderHooks } from '../../libs/orders/src/order/order-hooks';
 import { silentOrdersTelemetry } from '../support/silent-telemetry';
 import { until } from '../support/until';
@@ -37,6 +38,7 @@ async function toldBy(command: SettleOrderCommand, meanwhile = async () => undef
     {} as SettlePayment,
     {} as CreateRefund,
     {} as ExtendWindow,
+    { names: [] as readonly string[] } as PaymentProviders,
   );
   const asked = new AtHost(world, () => undefined).settleOrder.settle('one', command);
   await until('it is asked for', async () => (await errands()).length === 1);

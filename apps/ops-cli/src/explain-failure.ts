@@ -200,7 +200,7 @@ function withoutAnswer(error: unknown): CommandFailure | undefined {
   if (error.state === 'not_taken') {
     const what = 'No worker has come for it yet: it is withdrawn, nothing was changed';
     const next = NOT_HERE[error.what]
-      ? 'start a worker, and run it again; lastcall doctor shows who is alive'
+      ? 'start a worker, and run it again: one that has its provider; lastcall doctor shows who is alive, and who has which'
       : 'start a worker of the host, and run it again; lastcall doctor shows who is alive. Where there ' +
         'is no such host any more, the runbook says what to do';
     return new CommandFailure({

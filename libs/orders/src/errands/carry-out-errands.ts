@@ -11,6 +11,8 @@ import { SettlePayment } from '../ops/held-payments';
 import { SettleOrder } from '../ops/settle-order';
 import { LastcallError } from '../order/errors';
 import { OrderHooks } from '../order/order-hooks';
+import { HOSTS_PROVIDERS_AS } from '../ops/running-settings';
+import { PaymentProviders } from '../providers/payment-providers';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import {
   type Answer,
@@ -28,6 +30,15 @@ interface ErrandRow {
 
 /** No hook hears of these: each worker carries them out. */
 const WITHOUT_HOOKS: readonly ErrandName[] = ['orders.extend', 'refunds.create-at-provider'];
+/**
+ * Of money with a provider that processes have told of and that is none of $4, this worker's: what that one would not
+ * send back only a worker knows that has it. The cast is of no other errand's arguments.
+ */
+const IS_OF_OTHERS = `CASE WHEN what = 'refunds.create-at-provider' THEN EXISTS (
+  SELECT FROM payments p JOIN processes has
+      ON p.provider = ANY (string_to_array(has.settings ->> '${HOSTS_PROVIDERS_AS}', ','))
+   WHERE p.order_id = (args ->> 0)::uuid AND p.status = 'succeeded' AND p.provider <> ALL ($4::text[]))
+  ELSE false END`;
 /** Errands at once: each closes up to eight orders at once, by as many connections of the API's pool of 20. */
 const AT_ONCE = 2;
 /**
@@ -41,7 +52,7 @@ const WRITE_AGAIN_MS = 500;
 /**
  * The workers' side of what commands leave to them: each is taken by one worker, and by none again, so one
  * whose worker dies stays as begun. What hooks or a stock of the host's own hear of is left alone in a
- * process without them.
+ * process without them, and so is what a provider of the host's own is asked for that this one has not.
  */
 @Injectable()
 export class CarryOutErrands {
@@ -57,6 +68,7 @@ export class CarryOutErrands {
     payments: SettlePayment,
     refunds: CreateRefund,
     extending: ExtendWindow,
+    private readonly providers: PaymentProviders,
   ) {
     this.#kinds = {
       'orders.cancel': (...args) => canceling.cancel(...args),
@@ -97,10 +109,13 @@ export class CarryOutErrands {
       `UPDATE errands SET begun_at = now() WHERE id = ANY (ARRAY(
          SELECT id FROM errands
           WHERE begun_at IS NULL AND waited_at > now() - $1 * interval '1 millisecond'
-            AND what = ANY ($2)
+            AND what = ANY ($2) AND NOT ${IS_OF_OTHERS}
           ORDER BY asked_at LIMIT $3 FOR UPDATE SKIP LOCKED))
        RETURNING id, what, args`,
-      [WAITED_FOR_MS, this.hooks.hasAny ? Object.keys(this.#kinds) : WITHOUT_HOOKS, AT_ONCE],
+      [
+        ...[WAITED_FOR_MS, this.hooks.hasAny ? Object.keys(this.#kinds) : WITHOUT_HOOKS, AT_ONCE],
+        this.providers.names,
+      ],
     );
   }
 

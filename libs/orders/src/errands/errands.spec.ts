@@ -1,5 +1,6 @@
 import { silentOrdersTelemetry } from '../../../../test/support/silent-telemetry';
 import { until } from '../../../../test/support/until';
+import { paidOrder } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import type { ExtendWindow } from '../closing/extend-window';
 import type { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
@@ -10,6 +11,7 @@ import type { SettleOrder } from '../ops/settle-order';
 import { LastcallError } from '../order/errors';
 import type { OrderHooks } from '../order/order-hooks';
 import type { Queryable } from '../order/order-rows';
+import type { PaymentProviders } from '../providers/payment-providers';
 import { CarryOutErrands } from './carry-out-errands';
 import { leaveErrand } from './leave-errand';
 
@@ -28,6 +30,12 @@ function workerThat(
   close: Close,
   hooks = { hasAny: true },
   extendOnce: unknown = undefined,
+  {
+    create,
+    providers = [],
+  }: Partial<Pick<CreateRefund, 'create'>> & {
+    readonly providers?: readonly string[];
+  } = {},
 ): CarryOutErrands {
   return new CarryOutErrands(
     world.dataSource,
@@ -37,8 +45,9 @@ function workerThat(
     { run: close } as unknown as ForceCloseOrders,
     {} as SettleOrder,
     {} as SettlePayment,
-    {} as CreateRefund,
+    { create } as unknown as CreateRefund,
     { extendOnce } as unknown as ExtendWindow,
+    { names: providers } as PaymentProviders,
   );
 }
 
@@ -149,6 +158,49 @@ describe('what commands leave to the host', () => {
     await expect(asked).rejects.toMatchObject({ state: 'not_taken' });
     expect(await workerThat(async (ids) => [begun.push(ids)]).runOnce()).toBe(0);
     expect(begun).toEqual([]);
+  });
+
+  describe('of money that a provider of a host has', () => {
+    const create = async (orderId: string) => [`of ${orderId}`];
+    const asked = (orderId: string) =>
+      leaveErrand(world, never, 'refunds.create-at-provider', [orderId, { ...OLGA, amount: 300 }]);
+    const workerOf = (...providers: string[]) =>
+      workerThat(() => Promise.reject(new Error('called')), { hasAny: false }, undefined, {
+        ...{ create: create as unknown as CreateRefund['create'], providers },
+      });
+    const tells = (providers: string) =>
+      world.owner.rows(
+        `INSERT INTO processes (id, host, pid, settings)
+         VALUES (gen_random_uuid(), 'a', 7, jsonb_build_object('HOSTS_PROVIDERS', $1::text))`,
+        [providers],
+      );
+    const paidAt = async (provider: string): Promise<string> => {
+      const { id, paymentId } = await paidOrder(world);
+      await world.owner.rows('UPDATE payments SET provider = $2 WHERE id = $1', [
+        paymentId,
+        provider,
+      ]);
+      return id;
+    };
+    afterEach(() => world.owner.rows('DELETE FROM processes'));
+
+    it('is left by workers without that to one that has it', async () => {
+      await tells('acme,other');
+      const orderId = await paidAt('acme');
+      const answer = asked(orderId);
+      await waiting(1);
+      expect(await workerOf('sandbox').runOnce()).toBe(0);
+      await turnOf(workerOf('sandbox', 'acme'));
+      expect(await answer).toEqual([`of ${orderId}`]);
+    });
+
+    it('is carried out by any where no process has told of that: it is switched off', async () => {
+      await tells('other');
+      const answer = asked(await paidAt('acme'));
+      await waiting(1);
+      await turnOf(workerOf('sandbox'));
+      expect(await answer).toHaveLength(1);
+    });
   });
 
   it('is not begun when nobody waits for it any more, or somebody has begun', async () => {

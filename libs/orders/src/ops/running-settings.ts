@@ -61,6 +61,8 @@ export interface RunningSettings {
   readonly host: HostCode;
   /** Those that are alive and have hooks or a stock, whether they work or not. */
   readonly withHooks: readonly ProcessView[];
+  /** Those that are alive and have a provider of the host's own, by its name, whether they work or not. */
+  readonly withProvider: Readonly<Record<string, readonly ProcessView[]>>;
   readonly differences: readonly SettingDifference[];
 }
 
@@ -86,8 +88,13 @@ export async function readRunningSettings(
   }));
   const differences =
     told.length > 0 ? differencesOf([...told, { where: 'here', settings: here }]) : [];
-  const withHooks = alive.filter(({ hasHooks }) => hasHooks);
-  return { processes, isAlive: alive.length > 0, settings, host, withHooks, differences };
+  return {
+    ...{ processes, isAlive: alive.length > 0, settings, host, differences },
+    withHooks: alive.filter(({ hasHooks }) => hasHooks),
+    withProvider: Object.fromEntries(
+      host.providers.map((name) => [name, alive.filter((one) => ownProviders(one).includes(name))]),
+    ),
+  };
 }
 
 /** Seen last first. A table of the version before tells nothing of hooks and goodbyes. */

@@ -65,3 +65,26 @@ describe("what doctor says of a host's hooks", () => {
     ]);
   });
 });
+
+describe("what doctor says of a host's own providers", () => {
+  const having = (pid: number, providers: string) =>
+    world.owner.rows(
+      `INSERT INTO processes (id, host, pid, settings)
+       VALUES (gen_random_uuid(), 'a', $1, jsonb_build_object('HOSTS_PROVIDERS', $2::text))`,
+      [pid, providers],
+    );
+
+  it('is fine of each that a live worker has, and a finding of one that other processes have', async () => {
+    await having(7, 'acme,other');
+    await having(8, 'acme');
+    await worker(8);
+    expect(await examine()).toMatchObject([
+      { name: 'provider acme', state: 'ok', detail: 'at a:8' },
+      {
+        ...{ area: 'workers', name: 'provider other', state: 'finding' },
+        detail: "other is a provider of the host's own, and no live worker has it",
+        fix: expect.stringContaining('start a worker of the host that has other') as string,
+      },
+    ]);
+  });
+});
