@@ -709,6 +709,15 @@ const MONEY_MUTATIONS = [
     'return amount;',
   ),
   seeded(
+    'settled-beside-a-change',
+    'A refund is taken for sent by hand while a part of its money goes back otherwise',
+    FINISHED,
+    'ops/finish-refund.ts',
+    `payment_id FROM refunds WHERE id = $1))
+        FOR NO KEY UPDATE\``,
+    'payment_id FROM refunds WHERE id = $1))`',
+  ),
+  seeded(
     'settled-by-any-amount',
     'An operator who has sent another amount than what is owed has settled the refund all the same',
     FINISHED,

@@ -1,7 +1,10 @@
+import { inTransaction } from '@app/timeout';
 import type { LedgerEntry } from '../../../../test/support/ledger-provider';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
 import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
+import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
+import { ForeignMoney } from '../money/foreign-money';
 import { RefundDeadline } from '../money/refund.deadline';
 import type { SettledAnswer } from '../money/settle-refunds';
 import { Reconcile } from '../reconciling/reconcile';
@@ -20,7 +23,7 @@ const PENDING = { state: 'PENDING', providerRefundId: 're-1' } as const;
 const MADE = { state: 'SUCCEEDED', providerRefundId: 're-1' } as const;
 
 const { paid, tell, read, refundsOf, refunded, disputed } = moneyOf(() => world);
-const { owed, settle, comesDue, pauseIsOver, isAsked } = refundAttemptsOf(
+const { owed, settle, comesDue, pauseIsOver, isAsked, untilOneWaits } = refundAttemptsOf(
   () => world,
   RefundDeadline,
 );
@@ -166,6 +169,25 @@ describe('a refund that nobody tries any more, of money that somebody else has t
     await retried(id);
     expect(await refundsOf(order)).toMatchObject([{ status: 'canceled' }]);
     expect((await read(order)).balance).toMatchObject({ refunded: 0, disputed: 1_000 });
+  });
+
+  it('is for what is left where some of it goes back at this moment', async () => {
+    const { order, id } = await inAttention();
+    let isOver = false;
+    let finishing: Promise<unknown> | undefined;
+    await inTransaction(world.drainDataSource, async (tx) => {
+      const of = { paymentId: order.paymentId, providerPaymentId: `pay-${order.paymentId}` };
+      const move = { ...of, what: 'refund.succeeded', providerId: 're-now', amount: 600 } as const;
+      expect(await world.get(ForeignMoney).record(tx, move, 'webhook')).toBe('recorded');
+      finishing = finish(id)
+        .catch((error: unknown) => error)
+        .finally(() => (isOver = true));
+      await Promise.race([untilOneWaits('%FOR NO KEY UPDATE%'), until('it is over', () => isOver)]);
+    });
+    expect(await finishing).toMatchObject({
+      ...{ code: 'refund_not_settleable', fields: { owed: 400 } },
+    });
+    expect((await read(order)).balance).toMatchObject({ refunded: 600 });
   });
 
   it('is ended as owed no longer once the bank has decided, where its provider was asked and never answers', async () => {
