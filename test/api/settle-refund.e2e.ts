@@ -60,6 +60,31 @@ describe('a refund of which others have taken a part, over HTTP', () => {
     expectProblem(await settle(), 409, 'refund_not_settleable');
   });
 
+  it('is over by that also where an operator says it in the console, and of one refund alone', async () => {
+    const { orderId, refundId, owed } = await partlyBack();
+    const act = (body: object) =>
+      post<{ results: { isDone: boolean; says: string }[] }>('../console/api/actions', {
+        ...{ action: 'finish_refund', ids: [refundId], reason, ...body },
+      });
+    for (const body of [
+      ...[
+        { amount: 0 },
+        { amount: 0.5 },
+        { amount: null },
+        { amount: owed, action: 'retry_refund' },
+      ],
+      { amount: owed, ids: [refundId, randomUUID()], count: 2 },
+    ]) {
+      expectProblem(await act(body), 400, 'invalid_request');
+    }
+    expect((await act({})).body.results).toMatchObject([{ isDone: false }]);
+    expect((await act({ amount: owed })).body.results).toMatchObject([{ isDone: true }]);
+    expect(await refundsOf(orderId)).toMatchObject([
+      { status: 'canceled' },
+      { status: 'succeeded', amount: owed },
+    ]);
+  });
+
   it('is left as it is by an amount that is none, or another one than is owed', async () => {
     const { orderId, refundId, owed } = await partlyBack();
     const before = await refundsOf(orderId);

@@ -12,6 +12,8 @@ export interface Action {
   readonly ids: readonly string[];
   /** Where it is asked for, unless with the others. */
   readonly path?: string;
+  /** An operator may say how much it was, where that is not all. */
+  readonly takesAmount?: boolean;
   readonly onDone: () => Promise<void>;
 }
 
@@ -31,6 +33,7 @@ const asked = signal<Action | undefined>(undefined);
 const key = signal('');
 const reason = signal('');
 const count = signal('');
+const amount = signal('');
 const rehearsal = signal<readonly Result[] | undefined>(undefined);
 const outcome = signal<readonly Result[] | undefined>(undefined);
 const failure = signal('');
@@ -38,7 +41,7 @@ const isBusy = signal(false);
 
 /** Opens the dialog that every change goes through: what it would do, why, and under whose name. */
 export function propose(action: Action): void {
-  for (const text of [reason, count, failure]) text.value = '';
+  for (const text of [reason, count, amount, failure]) text.value = '';
   rehearsal.value = undefined;
   outcome.value = undefined;
   // `randomUUID` is missing on pages that came by plain HTTP.
@@ -49,13 +52,15 @@ export function propose(action: Action): void {
 
 async function send(proposed: Action, dryRun: boolean): Promise<void> {
   const { action, ids, path = PATH, onDone } = proposed;
-  // The answer may come when its dialog has been left, and another one is open.
-  const isShown = (): boolean => asked.value === proposed;
+  const said = amount.value;
+  // The answer may come when its dialog has been left, and another one is open, or when it is about another amount.
+  const isShown = (): boolean => asked.value === proposed && amount.value === said;
   isBusy.value = true;
   failure.value = '';
   const why = dryRun ? {} : { reason: reason.value.trim() };
   const sure = dryRun ? {} : { count: ids.length, key: key.value };
-  const what = path === PATH ? { action, ...sure } : {};
+  const part = said.trim() === '' ? {} : { amount: Number(said) };
+  const what = path === PATH ? { action, ...sure, ...part } : {};
   try {
     const body = { ...what, ...why, ids, dryRun };
     const { results } = await ask<{ results: readonly Result[] }>('POST', path, body);
@@ -94,8 +99,11 @@ interface FormProps {
 }
 
 function Form({ action, actor, onLeave }: FormProps) {
-  const { title, about, ids } = action;
+  const { title, about, ids, takesAmount = false } = action;
   const isMany = ids.length > 1;
+  const rehearse = (): void => {
+    if (!rehearsal.value) void send(action, true);
+  };
   const isPossible = rehearsal.value?.some(({ isDone }) => isDone) === true && !outcome.value;
   const isReasoned = reason.value.trim().length >= SHORTEST_REASON;
   const isCounted = !isMany || count.value.trim() === String(ids.length);
@@ -105,6 +113,7 @@ function Form({ action, actor, onLeave }: FormProps) {
       onSubmit={(event) => {
         event.preventDefault();
         if (mayAct) void send(action, false);
+        else rehearse();
       }}
     >
       <h2 id="action-title">{title}</h2>
@@ -118,6 +127,24 @@ function Form({ action, actor, onLeave }: FormProps) {
           <p>Rehearsing …</p>
         )}
       </div>
+      {takesAmount && !isMany && !outcome.value && (
+        <>
+          <label for="action-amount">
+            What was sent, in minor units, where others have taken a part of it (else empty)
+          </label>
+          <input
+            id="action-amount"
+            value={amount.value}
+            inputMode="numeric"
+            autocomplete="off"
+            onInput={(event) => {
+              amount.value = event.currentTarget.value;
+              rehearsal.value = undefined;
+            }}
+            onBlur={rehearse}
+          />
+        </>
+      )}
       {isPossible && (
         <>
           <label for="action-reason">Why (kept with the change, under the name of {actor})</label>

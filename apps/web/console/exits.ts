@@ -66,9 +66,12 @@ export const OF_WAITS: Readonly<Record<string, readonly Exit[]>> = {
   ],
   refund_in_attention: [
     exit('Retry', 'retry_refund', 'Retry this refund', 'It is sent again, with a new key.'),
-    exit(
-      ...(['Settle as done', 'finish_refund', 'Settle as done'] as const),
-      'Its money went back by another way than its provider: name that in the reason. Nothing is sent any more.',
-    ),
+    {
+      ...exit(
+        ...(['Settle as done', 'finish_refund', 'Settle as done'] as const),
+        'Its money went back by another way than its provider: name that in the reason. Nothing is sent any more.',
+      ),
+      takesAmount: true,
+    },
   ],
 };

@@ -17,6 +17,7 @@ import {
   InputBody,
   InputQuery,
   Scope,
+  settleRefundBody,
   Subject,
   SubjectId,
 } from '@app/orders/http';
@@ -47,6 +48,8 @@ const actionBody = z
     ids: z.array(z.uuid().toLowerCase()).min(1).max(MOST_AT_ONCE),
     /** As typed by the operator: how many they mean to change, where it is more than one. */
     count: z.int().optional(),
+    /** Of a refund that is over: what was sent, in minor units. */
+    amount: settleRefundBody.shape.amount,
     /** New for a new change; the same to send again one whose answer got lost. */
     key: idempotencyKey.optional(),
     ...run,
@@ -54,7 +57,12 @@ const actionBody = z
   .refine(isReasoned, noReason)
   .refine(({ dryRun, ids, count }) => dryRun || ids.length === 1 || count === ids.length, {
     ...{ path: ['count'], message: 'must be how many ids there are' },
-  });
+  })
+  .refine(
+    ({ action, ids, amount }) =>
+      amount === undefined || (action === 'finish_refund' && ids.length === 1),
+    { path: ['amount'], message: 'must be of one refund that is settled as done' },
+  );
 const resumeBody = z
   .strictObject({ ids: z.array(z.uuid().toLowerCase()).length(1), ...run })
   .refine(isReasoned, noReason);
@@ -105,9 +113,9 @@ export class ConsoleWorkController {
   async act(
     @Subject() actor: string,
     @InputBody(actionBody)
-    { action, ids, dryRun, key, reason = REHEARSED }: z.output<typeof actionBody>,
+    { action, ids, amount, dryRun, key, reason = REHEARSED }: z.output<typeof actionBody>,
   ): Promise<Done> {
-    const run = { actor, reason, dryRun, idempotencyKey: key };
+    const run = { actor, reason, amount, dryRun, idempotencyKey: key };
     return { results: await this.actions.run(action, ids, run) };
   }
 

@@ -1,6 +1,7 @@
 import { brokenInvariants, moneyOf } from '../../../../test/support/money';
 import { closeUnanswered, openOrder } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
+import { CancelOrderByOperator } from './cancel-order-by-operator';
 import { type ConsoleAction, ConsoleActions } from './console-actions';
 import { DismissWebhook } from './dismiss-webhook';
 import { FinishRefund } from './finish-refund';
@@ -22,7 +23,7 @@ beforeAll(async () => (world = await openWorld({ provides: OPERATING })));
 afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
-const { placed, tell, refunded } = moneyOf(() => world);
+const { paid, placed, tell, refunded, refundsOf } = moneyOf(() => world);
 const press = async (action: ConsoleAction, id: string, dryRun = false) =>
   (await world.get(ConsoleActions).run(action, [id], { ...OLGA, dryRun }))[0]?.says;
 
@@ -44,6 +45,26 @@ describe('the console says what became of', () => {
     const id = await onHold(gone);
     expect(await press('refund_money', id, true)).toBe(says);
     expect(await press('refund_money', id)).toBe(says);
+  });
+
+  it('a refund of which others have taken a part, by the amount that was sent', async () => {
+    const order = await paid();
+    await world.get(CancelOrderByOperator).cancel(order.id, OLGA);
+    await refunded(order, 600);
+    const id = (await refundsOf(order))[0]?.id as string;
+    const finish = async (amount?: number, dryRun = false) =>
+      (await world.get(ConsoleActions).run('finish_refund', [id], { ...OLGA, amount, dryRun }))[0];
+    for (const amount of [undefined, 399, 1_000]) {
+      const says = expect.stringContaining('400 of 1000 EUR') as string;
+      expect(await finish(amount)).toMatchObject({ isDone: false, says });
+    }
+    const says = 'over: 400 of it was sent by hand, in minor units, and nothing is sent any more';
+    expect(await finish(400, true)).toMatchObject({ isDone: true, says });
+    expect(await finish(400)).toMatchObject({ isDone: true, says });
+    expect(await refundsOf(order)).toMatchObject([
+      { id, status: 'canceled' },
+      { status: 'succeeded', amount: '400' },
+    ]);
   });
 
   it('an order that is settled as paid, and that nothing paid', async () => {

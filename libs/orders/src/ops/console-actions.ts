@@ -44,9 +44,15 @@ const EXTENSION_MS = 10 * 60_000;
 /** One change by an operator, which is the same however often it is sent with the same key. */
 export interface ConsoleRun extends ActionRun {
   readonly idempotencyKey?: string | undefined;
+  /** Of `finish_refund`: what was sent, in minor units, where others have taken a part of the money. */
+  readonly amount?: number | undefined;
 }
 
-type Act = (id: string, run: ActionRun, key?: string) => Promise<string>;
+type Act = (
+  id: string,
+  run: Omit<ConsoleRun, 'idempotencyKey'>,
+  key: string | undefined,
+) => Promise<string>;
 
 /** Everything an operator does in the console, by the same use cases as the API and the commands. */
 @Injectable()
@@ -101,8 +107,11 @@ export class ConsoleActions {
       accept_money: settleMoney('accept'),
       retry_refund: async (id, run) =>
         `sent to the provider, try ${(await refunds.retry(id, run)).attempt}`,
-      finish_refund: async (id, run) =>
-        `over: ${(await finishing.finish(id, run)).refund.status}, and nothing is sent any more`,
+      finish_refund: async (id, run) => {
+        const { refund, rest } = await finishing.finish(id, run);
+        const how = rest ? `${rest.amount} of it was sent by hand, in minor units` : refund.status;
+        return `over: ${how}, and nothing is sent any more`;
+      },
       replay_webhook: async (id, run) => `${(await replaying.replay(id, run)).type}, applied again`,
       dismiss_webhook: async (id, run) => {
         await dismissing.dismiss(id, run);
