@@ -19,11 +19,11 @@ const post = <Body = OrderView>(path: string, body?: object) =>
     ...{ token, body, headers: { 'idempotency-key': randomUUID() } },
   });
 const refundsOf = (orderId: string) =>
-  api.rows(
+  api.rows<{ id: string; status: string; amount: number }>(
     `SELECT r.id, r.status, r.amount::float8 AS amount
        FROM refunds r JOIN payments p ON p.id = r.payment_id WHERE p.order_id = $1 ORDER BY r.id`,
     [orderId],
-  ) as Promise<{ id: string; status: string; amount: number }[]>;
+  );
 
 /** A canceled order whose refund waits to be sent, and of whose money the dashboard has sent back a part. */
 async function partlyBack(): Promise<{ orderId: string; refundId: string; owed: number }> {
