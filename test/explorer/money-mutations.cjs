@@ -14,6 +14,7 @@ const REFUNDS = `${ORDERS}money/refunds.spec.ts`;
 const FINISHED = `${ORDERS}ops/finish-refund.spec.ts`;
 const ENDED_PAGE = `${ORDERS}payments/ended-page.spec.ts`;
 const UNDECIDED = `${ORDERS}fulfilment/disputed-shipment.spec.ts`;
+const CORRECTED = `${ORDERS}ops/correct-capture.spec.ts`;
 const SIBLINGS = `${ORDERS}money/beside-siblings.spec.ts`;
 const ATTEMPTS = `${ORDERS}money/refund-attempts.spec.ts`;
 const LEDGER = `${ORDERS}reconciling/reconcile.judgement.spec.ts`;
@@ -716,6 +717,30 @@ const MONEY_MUTATIONS = [
     `payment_id FROM refunds WHERE id = $1))
         FOR NO KEY UPDATE\``,
     'payment_id FROM refunds WHERE id = $1))`',
+  ),
+  seeded(
+    'corrected-by-what-was-told-first',
+    'Money is corrected by the first amount that its provider has told otherwise, and not by the last',
+    CORRECTED,
+    'ops/correct-capture.ts',
+    "kind = 'mismatch' ORDER BY id DESC",
+    "kind = 'mismatch' ORDER BY id",
+  ),
+  seeded(
+    'corrected-beneath-its-refunds',
+    'Money is corrected to less than what is on its way back of it',
+    CORRECTED,
+    'ops/correct-capture.ts',
+    'balance.refunded + balance.refunding > amount',
+    'balance.captured !== amount',
+  ),
+  seeded(
+    'corrected-beside-its-refund',
+    'A refund that was refused stays as large as what was recorded, and cannot be corrected',
+    CORRECTED,
+    'ops/correct-capture.ts',
+    'for (const _ of refunds) {',
+    'for (const _ of []) {',
   ),
   seeded(
     'settled-by-any-amount',

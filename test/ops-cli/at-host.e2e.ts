@@ -63,3 +63,12 @@ describe('an order that a command leaves to a host to settle', () => {
     expect(await toldBy(command, forOlderWorkers)).toEqual({ told: [['one', command]], heard });
   });
 });
+
+it('leaves money that is corrected to no worker that would keep it as it was recorded', async () => {
+  const asked = new AtHost(world, () => undefined).settlePayment.settle('one', 'correct', OLGA);
+  const ended = asked.catch((error: unknown) => error);
+  await until('it is asked for', async () => (await errands()).length === 1);
+  expect(await forOlderWorkers()).toEqual([]);
+  await world.rows('DELETE FROM errands');
+  expect(await ended).toMatchObject({ state: 'unanswered' });
+});

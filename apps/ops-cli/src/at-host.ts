@@ -36,7 +36,8 @@ export class AtHost {
         : this.#leave('orders.settle-payment', [orderId, { ...command, paymentId }]),
   };
   readonly settlePayment: Pick<SettlePayment, 'settle'> = {
-    settle: (...args) => this.#leave('payments.settle', args),
+    settle: (...args) =>
+      this.#leave(args[1] === 'correct' ? 'payments.correct' : 'payments.settle', args),
   };
   readonly extendWindow: Pick<ExtendWindow, 'extendOnce'> = {
     extendOnce: (...args) => this.#leave('orders.extend', args),

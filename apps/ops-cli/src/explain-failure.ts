@@ -212,7 +212,7 @@ function withoutAnswer(error: unknown): CommandFailure | undefined {
     });
   }
   const what = 'No answer has come of the worker: the outcome is not known';
-  const isPayment = error.what === 'payments.settle';
+  const isPayment = error.what === 'payments.settle' || error.what === 'payments.correct';
   const next = isPayment
     ? 'in half a minute lastcall payments list shows whether it is on hold still; then run it again'
     : 'in half a minute lastcall orders show ID tells what became of it; run it again if nothing did';

@@ -44,6 +44,10 @@ export const OF_WAITS: Readonly<Record<string, readonly Exit[]>> = {
       ...(['Accept', 'accept_money', 'Accept this money'] as const),
       'It pays its closed order after all, if stock can be had.',
     ),
+    exit(
+      ...(['Correct', 'correct_money', 'Correct this money'] as const),
+      'What its provider has told last is what was taken, instead of what was recorded; its order stays as it is.',
+    ),
   ],
   webhook_held: [
     exit('Replay', 'replay_webhook', 'Replay this notice', 'It is applied once more.'),

@@ -173,6 +173,25 @@ describe('lastcall payments list and settle', () => {
     },
   );
 
+  it('has what the provider has told last count as taken, rehearsed and done', async () => {
+    const id = await held('capture_changed', 500);
+    await world.sql.rows(
+      `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
+       SELECT order_id, id, 'mismatch', 'told 300 EUR', 300, 'EUR', 'webhook'
+         FROM payments WHERE id = $1`,
+      [id],
+    );
+    const args = ['payments', 'settle', id, '--correct', '--reason', 'case 17'];
+    const dry = await lastcall(world.config, [...args, '--dry-run']);
+    expect(dry.stdout).toContain('3.00 EUR would count as taken, instead of 5.00 EUR');
+    const { result } = await settle(id, '--as', 'correct', '--yes');
+    expect(result).toMatchObject({ decision: 'correct', correctedAmount: 300, refundId: null });
+    expect((await settle(id, '--correct', '--yes')).code).toBe(4);
+    expect(
+      await world.sql.rows('SELECT captured_amount FROM payments WHERE id = $1', [id]),
+    ).toEqual([{ captured_amount: '300' }]);
+  });
+
   it('refuses what goes back already, what is not on hold and what is not there', async () => {
     const id = await held('capture_changed', 500);
     await world.sql.rows(

@@ -77,6 +77,7 @@ export class CarryOutErrands {
       'orders.settle': (...args) => settling.settle(...args),
       'orders.settle-payment': (...args) => settling.settle(...args),
       'payments.settle': (...args) => payments.settle(...args),
+      'payments.correct': (...args) => payments.settle(...args),
       'refunds.create': (...args) => refunds.create(...args),
       'refunds.create-at-provider': (...args) => refunds.create(...args),
     };

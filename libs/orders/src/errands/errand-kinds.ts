@@ -27,6 +27,7 @@ export interface ErrandKinds {
     command: SettleOrderCommand & { readonly paymentId: string },
   ) => Promise<SettledOrder>;
   'payments.settle': SettlePayment['settle'];
+  'payments.correct': SettlePayment['settle'];
   'refunds.create': CreateRefund['create'];
   /** Of money that a provider of a host's own has, where no hook hears of it. */
   'refunds.create-at-provider': CreateRefund['create'];

@@ -76,6 +76,7 @@ import { UnansweredPayments1764131000000 } from './1764131000000-unanswered-paym
 import { DisputesLostInPart1764132000000 } from './1764132000000-disputes-lost-in-part';
 import { EraseWordsOfProviders1764134000000 } from './1764134000000-erase-words-of-providers';
 import { RewindBesideFolding1764136000000 } from './1764136000000-rewind-beside-folding';
+import { CorrectedCaptures1764141000000 } from './1764141000000-corrected-captures';
 import { WordsOfErasedCustomers1764137000000 } from './1764137000000-words-of-erased-customers';
 import { TimeOfFailing1764138000000 } from './1764138000000-time-of-failing';
 
@@ -153,4 +154,5 @@ export const MIGRATIONS = [
   WordsOfErasedCustomers1764137000000,
   TimeOfFailing1764138000000,
   BrakesOfKinds1764140000000,
+  CorrectedCaptures1764141000000,
 ];

@@ -9,9 +9,11 @@ export type MovementSource =
  * a failed refund is still owed until it is canceled. `refund_reversed`: one that had succeeded came
  * back. `foreign_refund`: made at the provider, by none of our requests; or by one beside that by which our
  * refund is over, whose id is its reason. `dispute_returned`: a part of a lost dispute that came back all the same.
+ * `capture_withdrawn`: what was recorded as captured, and counts no longer beside what was told since.
  */
 export type MovementKind =
   | 'captured'
+  | 'capture_withdrawn'
   | 'mismatch'
   | 'held'
   | 'released'

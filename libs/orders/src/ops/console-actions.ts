@@ -23,6 +23,7 @@ import { ReplayWebhook } from './webhooks';
 export const CONSOLE_ACTIONS = [
   ...(['force_close', 'extend', 'cancel', 'settle_closed', 'settle_paid'] as const),
   ...(['refund_money', 'keep_money', 'accept_money', 'retry_refund', 'finish_refund'] as const),
+  ...(['correct_money'] as const),
   ...(['replay_webhook', 'dismiss_webhook', 'release_deadline', 'resume_timeouts'] as const),
   ...(['redeliver_webhooks', 'switch_endpoint_on'] as const),
 ] as const;
@@ -105,6 +106,7 @@ export class ConsoleActions {
       refund_money: settleMoney('refund'),
       keep_money: settleMoney('keep'),
       accept_money: settleMoney('accept'),
+      correct_money: settleMoney('correct'),
       retry_refund: async (id, run) =>
         `sent to the provider, try ${(await refunds.retry(id, run)).attempt}`,
       finish_refund: async (id, run) => {
@@ -195,4 +197,5 @@ const DECIDED: Readonly<Record<PaymentDecision, string>> = {
   refund: 'on its way back to the buyer',
   keep: 'kept by the shop',
   accept: 'paying its order, which is open again',
+  correct: 'taken as its provider has told last',
 };

@@ -5,6 +5,7 @@ import { DATABASE } from '../data-source';
 import { readBalances, refundable } from '../money/balance';
 import { noteUnowed } from '../money/cancel-unowed';
 import type { HoldReason } from '../money/capture.judgement';
+import { correctCapture } from './correct-capture';
 import { LastcallError } from '../order/errors';
 import { idOf } from '../order/given-id';
 import type { RefundReason } from '../order/order';
@@ -36,9 +37,10 @@ export interface HeldPayment {
 /**
  * `refund`: all of it goes back, and an order that it had paid is canceled. `keep`: it stays with the
  * shop, and the order stays as it is. `accept`: money that came late pays its order after all, where
- * its stock can be had again and its customer has not been erased.
+ * its stock can be had again and its customer has not been erased. `correct`: what its provider has told since counts
+ * as taken, and not what was recorded.
  */
-export type PaymentDecision = 'refund' | 'keep' | 'accept';
+export type PaymentDecision = 'refund' | 'keep' | 'accept' | 'correct';
 
 export interface SettledPayment {
   readonly decision: PaymentDecision;
@@ -47,6 +49,8 @@ export interface SettledPayment {
   readonly refundId: string | null;
   /** What goes back by it, in minor units, also in a rehearsal: what was left of what was taken. */
   readonly refundAmount: number;
+  /** Of `correct`: what counts as taken from now on, in minor units. */
+  readonly correctedAmount?: number | undefined;
 }
 
 export interface SettleRun extends Accountable {
@@ -126,6 +130,9 @@ export class SettlePayment {
   ): Promise<SettledPayment> {
     const payment = await lockHeld(tx, paymentId);
     if (decision === 'accept') await this.#reopen(tx, payment, accountable);
+    const corrected =
+      decision === 'correct' ? await correctCapture(tx, this.timeouts, payment) : undefined;
+    if (typeof corrected === 'string') throw notSettleable(paymentId, corrected);
     await release(tx, paymentId);
     const refund = decision === 'refund' ? await this.#refund(tx, payment) : NO_REFUND;
     await endWebhooks(tx, payment);
@@ -136,7 +143,7 @@ export class SettlePayment {
       closeReason: 'operator_canceled',
       ...accountable,
     });
-    return { decision, payment, ...refund };
+    return { decision, payment, ...refund, correctedAmount: corrected };
   }
 
   async #reopen(

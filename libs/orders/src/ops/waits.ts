@@ -47,7 +47,7 @@ export const WAITS = {
   payment_on_hold: {
     owner: 'operator',
     greatestAge: '0',
-    exit: 'lastcall payments settle ID --refund, --keep or --accept',
+    exit: 'lastcall payments settle ID --refund, --keep or --accept, or --correct',
     sql: `SELECT p.id AS subject_id, coalesce(p.recorded_at, p.created_at) AS since
             FROM payments p WHERE p.hold_reason IS NOT NULL`,
   },

@@ -22,6 +22,7 @@ export type OperatorAction =
   | 'payment.refund'
   | 'payment.keep'
   | 'payment.confirm'
+  | 'payment.correct'
   | 'payment.accept'
   | 'payment.end'
   | 'refund.create'

@@ -9,7 +9,7 @@ export interface SettleOutcome extends SettledPayment {
   readonly dryRun: boolean;
 }
 
-const DECISIONS = ['refund', 'keep', 'accept'] as const;
+const DECISIONS = ['refund', 'keep', 'accept', 'correct'] as const;
 const ONE_OF_THESE = ['as', ...DECISIONS];
 
 export default class PaymentsSettle extends OpsCommand {
@@ -38,13 +38,17 @@ export default class PaymentsSettle extends OpsCommand {
       description: 'it came late: reopen its order as paid, where its stock can be had',
       exactlyOne: ONE_OF_THESE,
     }),
+    correct: Flags.boolean({
+      description: 'what its provider has told last is what was taken; its order stays as it is',
+      exactlyOne: ONE_OF_THESE,
+    }),
     ...REHEARSAL,
   };
 
   async run(): Promise<SettleOutcome> {
     const { args, flags } = await this.parse(PaymentsSettle);
     const { actor, reason } = flags;
-    const decision = flags.as ?? (flags.refund ? 'refund' : flags.keep ? 'keep' : 'accept');
+    const decision = flags.as ?? DECISIONS.find((one) => flags[one]) ?? 'keep';
     const { settlePayment } = await this.installation();
     return this.carryOut(flags, {
       act: (dryRun) => settlePayment.settle(args.id, decision, { actor, reason, dryRun }),
@@ -70,12 +74,16 @@ const NOTHING_LEFT =
   'nothing of it is left: it has gone back, or is going, or a dispute has it; what comes back of that goes out again';
 
 function verdict(
-  { decision, payment, refundAmount }: SettledPayment,
+  { decision, payment, refundAmount, correctedAmount }: SettledPayment,
   mood: 'will' | 'would',
 ): string {
   const { capturedAmount, capturedCurrency } = payment;
   const money = moneyText(capturedAmount, capturedCurrency);
   if (decision === 'accept') return `${money} ${mood} pay order ${payment.orderId}`;
+  if (correctedAmount !== undefined) {
+    const corrected = moneyText(correctedAmount, capturedCurrency);
+    return `${corrected} ${mood} count as taken, instead of ${money}`;
+  }
   if (decision === 'keep') return `${money} ${mood} stay with the shop`;
   return refundAmount === 0
     ? NOTHING_LEFT

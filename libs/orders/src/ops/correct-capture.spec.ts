@@ -1,0 +1,116 @@
+import type { LedgerEntry } from '../../../../test/support/ledger-provider';
+import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
+import { closeUnanswered } from '../../../../test/support/paid-order';
+import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
+import { settlePayment } from '../../../../test/support/settle-payment';
+import { openWorld, type World } from '../../../../test/support/world';
+import { RefundDeadline } from '../money/refund.deadline';
+import { Reconcile } from '../reconciling/reconcile';
+import { CancelOrderByOperator } from './cancel-order-by-operator';
+import { SettleOrder } from './settle-order';
+
+let world: World;
+beforeAll(async () => (world = await openWorld()));
+afterAll(() => world?.close());
+afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
+
+const OLGA = { actor: 'olga', reason: 'case 9' };
+const { placed, paid, tell, read, refundsOf } = moneyOf(() => world);
+const { settle, comesDue, isAsked } = refundAttemptsOf(() => world, RefundDeadline);
+
+const tellTaken = (order: Placed, amount: number, currency = 'EUR') =>
+  tell(order, 'payment.succeeded', { money: { amount, currency, paidAt: new Date() } });
+const correct = (order: Placed) => settlePayment(world, order.paymentId, 'correct');
+const cancel = (order: Placed) => world.get(CancelOrderByOperator).cancel(order.id, OLGA);
+/** An operator has said that it was paid, with all that was asked for. */
+const saidToBePaid = async (): Promise<Placed> => {
+  const order = await placed();
+  await closeUnanswered(world, order.id, OLGA);
+  await world.get(SettleOrder).settle(order.id, { as: 'paid', ...OLGA });
+  return order;
+};
+/** What its provider has of it, and the differences from our books that are found then. */
+const differences = async (order: Placed, amount: number) => {
+  const entry = world.provider.entries.get(`pay-${order.paymentId}`) as LedgerEntry;
+  Object.assign(entry, { status: 'paid', money: { amount, currency: 'EUR', paidAt: new Date() } });
+  const found: string[] = [];
+  const onDifference = (one: { orderId: string | null; what: string }): void =>
+    void (one.orderId === order.id && found.push(one.what));
+  await world.get(Reconcile).run({ since: new Date(Date.now() - 60_000), onDifference });
+  return found;
+};
+
+describe('money of which its provider tells another amount than was recorded', () => {
+  it.each([800, 1_200])('counts as %i where an operator corrects it', async (amount) => {
+    const order = await saidToBePaid();
+    await tellTaken(order, amount);
+    expect(await read(order)).toMatchObject({ status: 'paid', balance: { held: 1_000 } });
+    expect(await differences(order, amount)).toEqual(['amount']);
+    expect(await correct(order)).toMatchObject({ correctedAmount: amount });
+    expect(await read(order)).toMatchObject({
+      ...{ status: 'paid', balance: { captured: amount, held: 0 } },
+    });
+    expect(await differences(order, amount)).toEqual([]);
+    await tellTaken(order, amount);
+    expect((await read(order)).balance).toMatchObject({ captured: amount, held: 0 });
+    await cancel(order);
+    expect(await refundsOf(order)).toMatchObject([{ amount: String(amount) }]);
+  });
+
+  it('pays nothing where none was taken: its order is canceled', async () => {
+    const order = await saidToBePaid();
+    await tellTaken(order, 0);
+    await correct(order);
+    expect(await read(order)).toMatchObject({
+      ...{ status: 'canceled', balance: { captured: 0 } },
+    });
+    expect(await refundsOf(order)).toEqual([]);
+  });
+
+  it('goes back as it was taken, where more was to go back and was refused', async () => {
+    const order = await saidToBePaid();
+    await cancel(order);
+    const id = (await refundsOf(order))[0]?.id as string;
+    await isAsked(id);
+    await tellTaken(order, 800);
+    await expect(correct(order)).rejects.toThrow('more than 800 EUR');
+    await settle(id, 1, { state: 'FAILED', providerRefundId: null, why: 'too much' }, 'answer');
+    await correct(order);
+    expect(await refundsOf(order)).toMatchObject([
+      { id, status: 'canceled' },
+      { status: 'requested', amount: '800' },
+    ]);
+    await comesDue(id);
+    expect((await read(order)).balance).toMatchObject({ captured: 800 });
+  });
+
+  it('is corrected once for each amount, and back', async () => {
+    const order = await paid();
+    for (const amount of [800, 1_000]) {
+      await tellTaken(order, amount);
+      await correct(order);
+      expect((await read(order)).balance).toMatchObject({ captured: amount, held: 0 });
+    }
+    await tellTaken(order, 800);
+    expect((await read(order)).balance).toMatchObject({ captured: 1_000, held: 0 });
+  });
+
+  it('is corrected by the amount that was told last, and in its own currency alone', async () => {
+    const order = await paid();
+    await tellTaken(order, 800);
+    await tellTaken(order, 700);
+    await tellTaken(order, 700, 'USD');
+    await expect(correct(order)).rejects.toMatchObject({
+      ...{ code: 'payment_not_settleable' },
+      message: expect.stringContaining('another currency') as string,
+    });
+    await tellTaken(order, 600);
+    expect(await correct(order)).toMatchObject({ correctedAmount: 600 });
+  });
+
+  it('is none where it was held for something else', async () => {
+    const order = await placed();
+    await tellTaken(order, 900);
+    await expect(correct(order)).rejects.toMatchObject({ code: 'payment_not_settleable' });
+  });
+});
