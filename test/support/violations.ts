@@ -23,6 +23,17 @@ const anotherPayment = (amount: string) =>
             currency, closes_at FROM orders WHERE id = $ORDER RETURNING *)
    ${movementOf('paid', 'p2')}`;
 
+/** What an operator has decided to count as taken, of each payment that was; the money itself stays as it is. */
+const corrected = (amount: string) => [
+  `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
+   SELECT order_id, id, kind, 'c1', ${amount}, currency, 'operator'
+     FROM payments, unnest('{capture_withdrawn,captured}'::text[]) AS kind
+    WHERE order_id = $ORDER AND status = 'succeeded'`,
+  `INSERT INTO operator_actions (action, subject_kind, subject_id, actor, reason)
+   SELECT 'payment.correct', 'payment', id, 'olga', 'case 9' FROM payments
+    WHERE order_id = $ORDER AND status = 'succeeded'`,
+];
+
 /** Ways to break each invariant of `$ORDER` by hand; constraints that would forbid it are dropped first. */
 export const VIOLATIONS: Record<number, readonly (readonly [what: string, ...sql: string[]])[]> = {
   1: [
@@ -96,6 +107,24 @@ export const VIOLATIONS: Record<number, readonly (readonly [what: string, ...sql
       anotherPayment('1'),
       `INSERT INTO refunds (id, payment_id, reason, amount, currency, status)
        SELECT gen_random_uuid(), id, 'late_payment', 1, currency, 'canceled' FROM payments
+        WHERE provider_payment_id = 'another'`,
+    ],
+    [
+      'another amount than an operator has corrected its money to',
+      ...paidInFull('amount - 1'),
+      ...corrected('amount - 2'),
+    ],
+    [
+      'a paid order without money, beside which an operator has corrected other money',
+      `UPDATE orders SET status = 'paid', paid_at = now() WHERE id = $ORDER`,
+      anotherPayment('2'),
+      ...corrected('2'),
+      `INSERT INTO refunds (id, payment_id, reason, amount, currency, status)
+       SELECT gen_random_uuid(), id, 'duplicate_payment', 2, currency, 'succeeded' FROM payments
+        WHERE provider_payment_id = 'another'`,
+      `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
+       SELECT order_id, id, kind, 'r1', 2, currency, 'answer'
+         FROM payments, unnest('{refund_requested,refund_succeeded}'::text[]) AS kind
         WHERE provider_payment_id = 'another'`,
     ],
     [

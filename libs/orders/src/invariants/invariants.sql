@@ -79,8 +79,8 @@ SELECT count(*) AS violations FROM broken;
 -- Counted by order: what is kept (captured, not on hold, not going back) is the amount of an order
 -- that is paid, once; for one that is not, nothing is left that has not gone back or been disputed. An operator's refund leaves the order paid,
 -- and so does a notice that contradicts the money it was paid with, which is put on hold. What an
--- operator has decided to keep beside that is the shop's, and what one has corrected is what the provider took. Of money that was sent back as nobody's of ours
--- ("stranded") nothing is left with any order.
+-- operator has decided to keep beside that is the shop's. Money that one has corrected is what it was corrected to last.
+-- Of money that was sent back as nobody's of ours ("stranded") nothing is left with any order.
 WITH seen AS (
   SELECT DISTINCT order_id FROM order_events WHERE tx >= :since_tx::xid8
   UNION
@@ -100,8 +100,7 @@ WITH seen AS (
            AS same_currency,
          EXISTS (SELECT 1 FROM payments h WHERE h.order_id = o.id AND h.hold_reason IS NOT NULL)
            AS on_hold,
-         EXISTS (SELECT 1 FROM payments h JOIN operator_actions a ON a.subject_id = h.id
-                  WHERE h.order_id = o.id AND a.action = 'payment.correct') AS corrected
+         max(c.amount) FILTER (WHERE stays) AS corrected
     FROM orders o
     LEFT JOIN payments p ON p.order_id = o.id AND p.status = 'succeeded' AND p.hold_reason IS NULL
      AND NOT EXISTS (SELECT 1 FROM operator_actions a
@@ -111,13 +110,20 @@ WITH seen AS (
     LEFT JOIN LATERAL (SELECT NOT EXISTS (
       SELECT 1 FROM refunds r WHERE r.payment_id = p.id AND r.reason <> 'operator'
     ) AS stays) AS s ON p.id IS NOT NULL
+    LEFT JOIN LATERAL (
+      SELECT m.amount FROM money_movements m
+        JOIN money_movements w USING (payment_id, ref)
+       WHERE m.payment_id = p.id AND m.kind = 'captured' AND w.kind = 'capture_withdrawn'
+         AND EXISTS (SELECT 1 FROM operator_actions a
+                      WHERE a.subject_id = p.id AND a.action = 'payment.correct')
+       ORDER BY m.id DESC LIMIT 1) AS c ON true
    WHERE o.id IN (SELECT order_id FROM seen)
    GROUP BY o.id
 ), counts AS (
   SELECT count(*) AS n FROM kept
    WHERE NOT CASE WHEN status IN ('paid', 'shipped', 'completed')
                   THEN payments <= 1 AND stranded = 0
-                       AND (captured = amount AND same_currency OR on_hold OR corrected)
+                       AND (captured = coalesce(corrected, amount) AND same_currency OR on_hold)
                   ELSE rest = 0 END
 )
 SELECT n + (SELECT count(*) FROM payments
