@@ -727,6 +727,14 @@ const MONEY_MUTATIONS = [
     "kind = 'mismatch' ORDER BY id",
   ),
   seeded(
+    'told-again-is-not-told',
+    'An amount that a provider tells once more while its money is on hold is not what it has told last',
+    CORRECTED,
+    'money/captured-money.ts',
+    'if (isOnHold && !fresh.has(one)) await claimAgain(tx, claimOf(one, source));',
+    'void isOnHold; void claimAgain;',
+  ),
+  seeded(
     'corrected-beneath-its-refunds',
     'Money is corrected to less than what is on its way back of it',
     CORRECTED,

@@ -111,7 +111,6 @@ export async function settleClaims(
   source: MovementSource,
 ): Promise<readonly Judged[]> {
   const changed = wave.filter((one) => isHeldFor(one, 'capture_changed'));
-  if (changed.length === 0) return wave;
   const claims = changed.map((one) => ({ ...claimOf(one, source), one }));
   const fresh = new Set((await recordMovements(tx, claims)).map(({ one }) => one));
   for (const { one, orderId, paymentId, ref } of claims) {
@@ -123,11 +122,32 @@ export async function settleClaims(
       { orderId, paymentId, kind: 'held', ref, ...held, currency, source },
     ]);
   }
+  for (const one of wave) {
+    const isOnHold = one.row.hold_reason === 'capture_changed' && !isStray(one);
+    if (isOnHold && !fresh.has(one)) await claimAgain(tx, claimOf(one, source));
+  }
   return wave.map((one) => {
     const isSettled =
       isHeldFor(one, 'capture_changed') && !fresh.has(one) && one.row.hold_reason === null;
     return isSettled ? { ...one, judgement: { verdict: 'known' } } : one;
   });
+}
+
+/**
+ * Of money on hold for it: where this was told before, or is what was recorded, it is what is told last now, and a row
+ * of its own says so.
+ */
+async function claimAgain(tx: Transaction, claim: Movement): Promise<void> {
+  const { orderId, paymentId, ref, amount, currency, source, reason } = claim;
+  await tx.rows(
+    `INSERT INTO money_movements
+            (order_id, payment_id, kind, ref, amount, currency, source, reason)
+     SELECT $1, payment_id, kind, $3 || ' after ' || id, $4, $5, $6, $7
+       FROM (SELECT * FROM money_movements WHERE payment_id = $2 AND kind = 'mismatch'
+              ORDER BY id DESC LIMIT 1) AS last
+      WHERE (last.amount, last.currency) <> ($4::bigint, $5::text)`,
+    [orderId, paymentId, ref, amount, currency, source, reason],
+  );
 }
 
 function claimOf({ row, capture }: Judged, source: MovementSource): Movement {

@@ -108,6 +108,30 @@ describe('money of which its provider tells another amount than was recorded', (
     expect(await correct(order)).toMatchObject({ correctedAmount: 600 });
   });
 
+  it('is corrected by what was told last, where that was told before as well', async () => {
+    const order = await paid();
+    for (const amount of [800, 700, 800, 800]) await tellTaken(order, amount);
+    expect(await correct(order)).toMatchObject({ correctedAmount: 800 });
+    for (const amount of [600, 800, 700]) await tellTaken(order, amount);
+    expect(await correct(order)).toMatchObject({ correctedAmount: 700 });
+  });
+
+  it('is no other money that was taken for its order meanwhile', async () => {
+    const order = await paid();
+    await tellTaken(order, 800);
+    const money = { amount: 700, currency: 'EUR', paidAt: new Date() };
+    await tell(order, 'payment.succeeded', { providerPaymentId: `other-${order.id}`, money });
+    expect(await correct(order)).toMatchObject({ correctedAmount: 800 });
+  });
+
+  it('stays as it was recorded, where that was told last', async () => {
+    const order = await paid();
+    for (const amount of [800, 1_000]) await tellTaken(order, amount);
+    await expect(correct(order)).rejects.toThrow('tells of what was recorded again');
+    await settlePayment(world, order.paymentId, 'keep');
+    expect((await read(order)).balance).toMatchObject({ captured: 1_000, held: 0 });
+  });
+
   it('is none where it was held for something else', async () => {
     const order = await placed();
     await tellTaken(order, 900);

@@ -41,6 +41,7 @@ export async function correctCapture(
     return 'its provider tells of another currency: keep it, and settle that with the customer';
   }
   const amount = Number(claim.amount);
+  if (amount === capturedAmount) return 'its provider tells of what was recorded again: keep it';
   const money = { orderId, paymentId, ref: claim.ref, currency: claim.currency } as const;
   await recordMovements(tx, [
     { ...money, kind: 'capture_withdrawn', amount: capturedAmount, source: 'operator' },
