@@ -67,6 +67,17 @@ describe('the console says what became of', () => {
     ]);
   });
 
+  it('money that is corrected, by the amount', async () => {
+    const order = await paid();
+    const money = { amount: 800, currency: 'EUR', paidAt: new Date() };
+    await tell(order, 'payment.succeeded', { money });
+    for (const dryRun of [true, false]) {
+      expect(await press('correct_money', order.paymentId, dryRun)).toBe(
+        'taken: 800 EUR instead of 1000, in minor units',
+      );
+    }
+  });
+
   it('an order that is settled as paid, and that nothing paid', async () => {
     const paid = await openOrder(world);
     const gone = await openOrder(world);

@@ -12,7 +12,7 @@ import { DismissWebhook } from './dismiss-webhook';
 import { toEach } from './each-subject';
 import { FinishRefund } from './finish-refund';
 import { ForceCloseOrders } from './force-close-orders';
-import { type PaymentDecision, SettlePayment } from './held-payments';
+import { type PaymentDecision, type SettledPayment, SettlePayment } from './held-payments';
 import { RetryRefund } from './refunds';
 import { ReleaseDeadlines } from './release-deadlines';
 import { SettleOrder } from './settle-order';
@@ -80,8 +80,11 @@ export class ConsoleActions {
     const settleMoney =
       (decision: PaymentDecision): Act =>
       async (id, run) => {
-        const { refundAmount } = await payments.settle(id, decision, run);
-        return decision === 'refund' && refundAmount === 0 ? NOTHING_LEFT : DECIDED[decision];
+        const settled = await payments.settle(id, decision, run);
+        if (decision === 'correct') return takenNow(settled);
+        return decision === 'refund' && settled.refundAmount === 0
+          ? NOTHING_LEFT
+          : DECIDED[decision];
       };
     this.#acts = {
       force_close: (id, run) => forceClose(closing, id, run),
@@ -192,10 +195,12 @@ async function resume(brake: TimeoutBrake, id: string, run: ActionRun): Promise<
   return `running; ${waiting} deadlines of the kind ${kind} are handled`;
 }
 
+const takenNow = ({ correctedAmount, payment }: SettledPayment): string =>
+  `taken: ${correctedAmount} ${payment.capturedCurrency} instead of ${payment.capturedAmount}, in minor units`;
+
 const NOTHING_LEFT = 'off hold: nothing of it was left to go back';
-const DECIDED: Readonly<Record<PaymentDecision, string>> = {
+const DECIDED: Readonly<Record<Exclude<PaymentDecision, 'correct'>, string>> = {
   refund: 'on its way back to the buyer',
   keep: 'kept by the shop',
   accept: 'paying its order, which is open again',
-  correct: 'taken as its provider has told last',
 };
