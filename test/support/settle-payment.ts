@@ -4,10 +4,15 @@ import { OrderGuard } from '../../libs/orders/src/order/order-guard';
 import type { World } from './world';
 
 /** Settles a payment of a world that is on hold, as an operator does. */
-export const settlePayment = (world: World, paymentId: string, decision: PaymentDecision) =>
+export const settlePayment = (
+  world: World,
+  paymentId: string,
+  decision: PaymentDecision,
+  seen?: number,
+) =>
   new SettlePayment(
     world.dataSource,
     world.timeouts,
     world.get(OrderGuard),
     world.get(ForeignMoney),
-  ).settle(paymentId, decision, { actor: 'olga', reason: 'case 9' });
+  ).settle(paymentId, decision, { actor: 'olga', reason: 'case 9', seen });

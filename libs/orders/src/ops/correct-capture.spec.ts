@@ -20,7 +20,8 @@ const { settle, comesDue, isAsked } = refundAttemptsOf(() => world, RefundDeadli
 
 const tellTaken = (order: Placed, amount: number, currency = 'EUR') =>
   tell(order, 'payment.succeeded', { money: { amount, currency, paidAt: new Date() } });
-const correct = (order: Placed) => settlePayment(world, order.paymentId, 'correct');
+const correct = (order: Placed, seen?: number) =>
+  settlePayment(world, order.paymentId, 'correct', seen);
 const cancel = (order: Placed) => world.get(CancelOrderByOperator).cancel(order.id, OLGA);
 /** An operator has said that it was paid, with all that was asked for. */
 const saidToBePaid = async (): Promise<Placed> => {
@@ -114,6 +115,15 @@ describe('money of which its provider tells another amount than was recorded', (
     expect(await correct(order)).toMatchObject({ correctedAmount: 800 });
     for (const amount of [600, 800, 700]) await tellTaken(order, amount);
     expect(await correct(order)).toMatchObject({ correctedAmount: 700 });
+  });
+
+  it('is corrected by no other amount than was looked at', async () => {
+    const order = await paid();
+    await tellTaken(order, 800);
+    await tellTaken(order, 700);
+    await expect(correct(order, 800)).rejects.toThrow('700 has been told since');
+    expect((await read(order)).balance).toMatchObject({ captured: 1_000, held: 1_000 });
+    expect(await correct(order, 700)).toMatchObject({ correctedAmount: 700 });
   });
 
   it('is no other money that was taken for its order meanwhile', async () => {

@@ -56,6 +56,8 @@ export interface SettledPayment {
 export interface SettleRun extends Accountable {
   /** Runs the real transaction and rolls it back. */
   readonly dryRun?: boolean;
+  /** Of `correct`: the amount that was looked at. Where its provider has told another one since, nothing is done. */
+  readonly seen?: number | undefined;
 }
 
 const ENTRY = `p.id, p.order_id AS "orderId", o.status AS "orderStatus", p.provider,
@@ -97,7 +99,7 @@ export class SettlePayment {
   async settle(
     paymentId: string,
     decision: PaymentDecision,
-    { dryRun = false, ...accountable }: SettleRun,
+    { dryRun = false, seen, ...accountable }: SettleRun,
   ): Promise<SettledPayment> {
     const id = idOf(paymentId, () => paymentNotFound(paymentId));
     const orderId = await this.#orderOf(id);
@@ -106,6 +108,10 @@ export class SettlePayment {
       async ({ customerId }, tx) => {
         if (decision === 'accept') assertHasCustomer(id, customerId);
         const outcome = await this.#decide(tx, id, decision, accountable);
+        const { correctedAmount = seen } = outcome;
+        if (seen !== correctedAmount && seen !== undefined) {
+          throw notSettleable(id, `${correctedAmount} has been told since: look at it again`);
+        }
         return dryRun ? { ...outcome, refundId: null } : outcome;
       },
       { dryRun },

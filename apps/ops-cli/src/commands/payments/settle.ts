@@ -50,8 +50,15 @@ export default class PaymentsSettle extends OpsCommand {
     const { actor, reason } = flags;
     const decision = flags.as ?? DECISIONS.find((one) => flags[one]) ?? 'keep';
     const { settlePayment } = await this.installation();
+    // What the rehearsal has shown counts as taken, however long it is looked at.
+    let seen: number | undefined;
     return this.carryOut(flags, {
-      act: (dryRun) => settlePayment.settle(args.id, decision, { actor, reason, dryRun }),
+      act: async (dryRun) => {
+        const run = { actor, reason, dryRun, seen };
+        const settled = await settlePayment.settle(args.id, decision, run);
+        seen = settled.correctedAmount;
+        return settled;
+      },
       describe,
       verdict,
       word: decision,
