@@ -345,6 +345,12 @@ const SPEC_MUTATIONS = [
     ['transaction.ts', 'this.#hasEnded = true;', ''],
   ),
   seeded(
+    'given-up-and-spinning',
+    'A hook that is given up and tries again and again, whatever fails, stops the whole process',
+    'stood-still.spec.ts',
+    ['reject-in-turn.ts', 'await setImmediate();', ''],
+  ),
+  seeded(
     'silent-handler-waited-for',
     'A handler that never answers stops its kind for good',
     'drain-silent-handler.spec.ts',

@@ -2,6 +2,7 @@ import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner
 import { unlessLocked } from './locked-statements';
 import { ofOwnConnection } from './own-connection';
 import { asOneStatement, whyNotAsOne } from './lent-transaction';
+import { rejectInTurn } from './reject-in-turn';
 
 interface Client {
   query(...given: unknown[]): unknown;
@@ -43,6 +44,9 @@ export function fencedManager(
     client ??= fencedClient(own, runner.dataSource, assertMay);
     return client;
   };
+  // Once the connection is given up, nothing that TypeORM is asked for waits for anything.
+  const query = fenced.query as (...given: unknown[]) => Promise<never>;
+  fenced.query = (...given: unknown[]) => query.apply(fenced, given).catch(rejectInTurn);
   fenced.manager = runner.dataSource.createEntityManager(fenced);
   const host = BESIDE.get(runner.dataSource);
   if (host?.subscribers) {

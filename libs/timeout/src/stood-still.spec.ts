@@ -5,6 +5,8 @@ import { DeadlineStore } from './testing/deadline-store';
 import type { Transaction } from './transaction';
 
 const LIMIT_MS = 200;
+/** So many are refused only where nothing else is done meanwhile. */
+const MANY = 20_000;
 
 let store: DeadlineStore;
 beforeAll(async () => (store = await DeadlineStore.open()), 60_000);
@@ -32,5 +34,25 @@ describe.each(['rows', 'manager'] as const)('work that makes statements without 
     await expect(endless).rejects.toThrow();
     await inTransaction(store.dataSource, (tx) => tx.rows('LOCK TABLE effects NOWAIT'));
     expect(await store.rows('SELECT FROM effects')).toEqual([]);
+  });
+
+  it('and goes on from each failure leaves the process to others once it is given up', async () => {
+    let isOver = false;
+    let refused = 0;
+    const work = async (tx: Transaction): Promise<void> => {
+      while (!isOver && refused < MANY) {
+        await STATEMENTS[by](tx).catch(() => {
+          if (refused++ === 0) setTimeout(() => (isOver = true));
+        });
+      }
+    };
+    let endless: Promise<void> = Promise.resolve();
+    const given = inTransaction(store.dataSource, (tx) =>
+      unlessItStandsStill(tx, 'A hook', () => (endless = work(tx)), LIMIT_MS),
+    );
+    await expect(given).rejects.toThrow(StoodStillError);
+    await endless;
+    expect(refused).toBeGreaterThan(0);
+    expect(refused).toBeLessThan(MANY);
   });
 });

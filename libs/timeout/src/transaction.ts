@@ -8,6 +8,7 @@ import {
 } from './lent-transaction';
 import { unlessLocked } from './locked-statements';
 import { StoodStillError } from './others-errors';
+import { rejectInTurn } from './reject-in-turn';
 import { Savepoint } from './savepoint';
 import { type Connection, nameOf, send, type Statement } from './send-statement';
 import { unattended } from './unattended';
@@ -177,7 +178,7 @@ export class Transaction {
   #run<T>(statement: Statement): Promise<T[]> {
     const why = this.#refusal(statement.text);
     if (!why) return this.#send(statement);
-    const refused = Promise.reject<T[]>(why);
+    const refused = rejectInTurn(why);
     // Whoever has not waited for it may well be gone.
     refused.catch(() => undefined);
     return refused;
