@@ -351,6 +351,12 @@ const SPEC_MUTATIONS = [
     ['reject-in-turn.ts', 'await setImmediate();', ''],
   ),
   seeded(
+    'unsent-and-committed',
+    'A statement of TypeORM is not sent as its table is locked, and all others of its transaction are committed',
+    'locked-statements.spec.ts',
+    ['fenced-manager.ts', 'if (error instanceof StillLockedError) {', 'if (false) {'],
+  ),
+  seeded(
     'silent-handler-waited-for',
     'A handler that never answers stops its kind for good',
     'drain-silent-handler.spec.ts',

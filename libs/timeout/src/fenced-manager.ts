@@ -1,5 +1,5 @@
 import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
-import { unlessLocked } from './locked-statements';
+import { StillLockedError, unlessLocked } from './locked-statements';
 import { ofOwnConnection } from './own-connection';
 import { asOneStatement, whyNotAsOne } from './lent-transaction';
 import { rejectInTurn } from './reject-in-turn';
@@ -60,6 +60,14 @@ export function fencedManager(
   return fenced.manager;
 }
 
+/**
+ * In place of a statement that is not sent: whoever goes on from its failure, with no savepoint to go back to, would
+ * commit all the others.
+ */
+const FAIL = `DO $$ BEGIN
+  RAISE lock_not_available USING MESSAGE = 'A table is locked: a statement of this transaction was not sent';
+END $$`;
+
 function fencedClient(
   client: Client,
   dataSource: DataSource,
@@ -72,7 +80,13 @@ function fencedClient(
     assertMay(text);
     const send = (): unknown =>
       heard(isBareText(given) ? queryBare(client, given[0]) : client.query(...given));
-    return typeof statement === 'string' ? judged(dataSource, text, send) : send();
+    if (typeof statement !== 'string') return send();
+    return judged(dataSource, text, send).catch(async (error: unknown) => {
+      if (error instanceof StillLockedError) {
+        await (client.query(FAIL) as Promise<unknown>).catch(ofOwnConnection);
+      }
+      throw error;
+    });
   };
   return fenced;
 }

@@ -88,11 +88,42 @@ describe('while a table is known to be locked', () => {
       await expect(refused).rejects.toThrow('A table is locked');
       expect(tries).toBe(1);
       const ones = await inTransaction(store.dataSource, async (tx) => {
-        const attempt = tx.attempt((part) => send(part, by, READ));
+        const attempt = tx.attempt(async (part) => {
+          // TypeORM sends no savepoint of ours.
+          await part.rows('SELECT 1');
+          return send(part, by, READ);
+        });
         await expect(attempt).rejects.toThrow('A table is locked');
         return tx.rows('SELECT 1 AS one');
       });
       expect(ones).toEqual([{ one: 1 }]);
+      await free();
+      await waiting;
+    });
+  });
+
+  it.each(BY)('work that goes on from it is undone all the same (%s)', async (by) => {
+    await whileLocked(async (free) => {
+      const { waiting } = await ask(MOST + 1);
+      const done = inTransaction(store.dataSource, async (tx) => {
+        await expect(send(tx, by, READ)).rejects.toThrow('A table is locked');
+        return tx.rows('SELECT 1 AS one');
+      });
+      await expect(done).rejects.toThrow(/aborted|has failed/);
+      await free();
+      await waiting;
+    });
+  });
+
+  it('work by TypeORM goes on from its own savepoint', async () => {
+    await whileLocked(async (free) => {
+      const { waiting } = await ask(MOST + 1);
+      const ones = inTransaction(store.dataSource, async ({ manager }) => {
+        const nested = manager.transaction((part) => part.query(READ));
+        await expect(nested).rejects.toThrow('A table is locked');
+        return manager.query<unknown[]>('SELECT 1 AS one');
+      });
+      await expect(ones).resolves.toEqual([{ one: 1 }]);
       await free();
       await waiting;
     });
