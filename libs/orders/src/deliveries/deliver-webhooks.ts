@@ -207,7 +207,7 @@ const SETTLE = `
 const FAILING_FOR = `
   CASE WHEN failing_since IS NULL THEN interval '0'
        ELSE failing_for + greatest(interval '0',
-              least(now() - failed_at, ${LONGEST_BACKOFF_MS} * interval '1 millisecond')) END`;
+              least(now() - coalesce(failed_at, now()), ${LONGEST_BACKOFF_MS} * interval '1 millisecond')) END`;
 
 /** What a batch says of its endpoint; `is_off` when this has switched it off. */
 const NOTE_ENDPOINT = `

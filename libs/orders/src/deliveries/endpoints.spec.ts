@@ -74,6 +74,18 @@ it('switches off one whose only event was sent in vain, every six hours, for thr
   expect(await isOn()).toBe(false);
 });
 
+it('counts none of the time before an upgrade, as nobody has noted when it was asked', async () => {
+  await closedOrders(1);
+  fails(500);
+  await failOnce();
+  await bench.world.rows('UPDATE webhook_endpoints SET failed_at = NULL');
+  await failOnce();
+  const counted = 'SELECT failing_for::text FROM webhook_endpoints WHERE id = $1';
+  expect(await bench.world.rows(counted, [bench.made.endpoint.id])).toEqual([
+    { failing_for: '00:00:00' },
+  ]);
+});
+
 it('counts no time by a clock that was ahead, and has been set back', async () => {
   await closedOrders(1);
   fails(500);
