@@ -44,10 +44,12 @@ export function fencedManager(
     client ??= fencedClient(own, runner.dataSource, assertMay);
     return client;
   };
-  // Once the connection is given up, nothing that TypeORM is asked for waits for anything.
-  const query = fenced.query as (...given: unknown[]) => Promise<never>;
-  fenced.query = (...given: unknown[]) => query.apply(fenced, given).catch(rejectInTurn);
-  fenced.manager = runner.dataSource.createEntityManager(fenced);
+  const manager = runner.dataSource.createEntityManager(fenced);
+  fenced.manager = manager;
+  rejectsInTurn(fenced, 'query');
+  // These refuse by themselves what is asked of a connection that has gone back.
+  rejectsInTurn(manager, 'query');
+  rejectsInTurn(manager, 'transaction');
   const host = BESIDE.get(runner.dataSource);
   if (host?.subscribers) {
     // What it asks for subscribers, and tells them of, is the host's data source; what they do is done in here.
@@ -67,6 +69,15 @@ export function fencedManager(
 const FAIL = `DO $$ BEGIN
   RAISE lock_not_available USING MESSAGE = 'A table is locked: a statement of this transaction was not sent';
 END $$`;
+
+/** Once the connection is given up, nothing that TypeORM is asked for waits for anything. */
+function rejectsInTurn<Name extends string>(
+  of: Record<Name, (...given: never[]) => Promise<unknown>>,
+  name: Name,
+): void {
+  const ask = of[name] as (...given: unknown[]) => Promise<unknown>;
+  of[name] = (...given: unknown[]) => ask.apply(of, given).catch(rejectInTurn);
+}
 
 function fencedClient(
   client: Client,
