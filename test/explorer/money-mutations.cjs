@@ -858,7 +858,7 @@ const MONEY_MUTATIONS = [
     'gone-in-another-currency',
     'What has gone before its money is told of counts in the currency that was asked for',
     `${ORDERS}money/gone-before-told.spec.ts`,
-    'migrations/1764132000000-disputes-lost-in-part.ts',
+    'migrations/1764141000000-corrected-captures.ts',
     "coalesce(max(currency) FILTER (WHERE kind = 'captured'), max(currency))",
     'min(currency)',
   ),

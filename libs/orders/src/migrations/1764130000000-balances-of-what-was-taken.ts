@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { sum } from './money-kinds';
 
 /**
  * A payment's money is of one currency: that which was taken. What was told of before, as a refund of the
@@ -20,9 +21,6 @@ export class BalancesOfWhatWasTaken1764130000000 implements MigrationInterface {
         FROM money_movements GROUP BY order_id, payment_id, currency`);
   }
 }
-
-const sum = (...kinds: readonly string[]): string =>
-  `coalesce(sum(amount) FILTER (WHERE kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')})), 0)::bigint`;
 
 const SUMS = `${sum('captured')} AS captured,
   ${sum('refund_succeeded', 'foreign_refund')} - ${sum('refund_reversed', 'foreign_refund_failed')} AS refunded,

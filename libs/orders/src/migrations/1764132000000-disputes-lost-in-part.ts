@@ -1,15 +1,16 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { constrainKinds, sum } from './money-kinds';
 
 /** `dispute_returned`: a part of a dispute that is lost comes back all the same, and is disputed no more. */
 export class DisputesLostInPart1764132000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    await constrain(runner, [...KINDS, 'dispute_returned']);
+    await constrainKinds(runner, [...KINDS, 'dispute_returned']);
     await runner.query(balances('dispute_won', 'dispute_returned'));
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(balances('dispute_won'));
-    await constrain(runner, KINDS);
+    await constrainKinds(runner, KINDS);
   }
 }
 
@@ -18,20 +19,6 @@ const KINDS = [
   ...['refund_failed', 'refund_reversed', 'refund_canceled', 'foreign_refund'],
   ...['foreign_refund_failed', 'disputed', 'dispute_won', 'dispute_lost'],
 ];
-
-/** Rows that exist are not read: each of them met the narrower rule. */
-async function constrain(runner: QueryRunner, kinds: readonly string[]): Promise<void> {
-  const name = 'money_movements_kind_check';
-  await runner.query(`ALTER TABLE money_movements DROP CONSTRAINT ${name}`);
-  await runner.query(
-    `ALTER TABLE money_movements ADD CONSTRAINT ${name} CHECK (kind IN (${quoted(kinds)})) NOT VALID`,
-  );
-}
-
-const quoted = (kinds: readonly string[]): string => kinds.map((kind) => `'${kind}'`).join(', ');
-
-const sum = (...kinds: readonly string[]): string =>
-  `coalesce(sum(amount) FILTER (WHERE kind IN (${quoted(kinds)})), 0)::bigint`;
 
 /** `endDisputes`: kinds by which money is disputed no more. */
 const balances = (...endDisputes: readonly string[]): string => `

@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { constrainKinds, sum } from './money-kinds';
 
 /**
  * `capture_withdrawn`: what was recorded as taken counts no longer, as an operator goes by the other amount that the
@@ -6,13 +7,13 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  */
 export class CorrectedCaptures1764141000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    await constrain(runner, [...KINDS, 'capture_withdrawn']);
-    await runner.query(balances(`${sum('captured')} - ${sum('capture_withdrawn')}`));
+    await constrainKinds(runner, [...KINDS, 'capture_withdrawn']);
+    await runner.query(BALANCES);
   }
 
+  /** The view stays: by the one before it, what was corrected would count twice, and go back twice. */
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query(balances(sum('captured')));
-    await constrain(runner, KINDS);
+    await constrainKinds(runner, KINDS);
   }
 }
 
@@ -22,25 +23,11 @@ const KINDS = [
   ...['foreign_refund_failed', 'disputed', 'dispute_won', 'dispute_lost', 'dispute_returned'],
 ];
 
-/** Rows that exist are not read: each of them met the narrower rule. */
-async function constrain(runner: QueryRunner, kinds: readonly string[]): Promise<void> {
-  const name = 'money_movements_kind_check';
-  await runner.query(`ALTER TABLE money_movements DROP CONSTRAINT ${name}`);
-  await runner.query(
-    `ALTER TABLE money_movements ADD CONSTRAINT ${name} CHECK (kind IN (${quoted(kinds)})) NOT VALID`,
-  );
-}
-
-const quoted = (kinds: readonly string[]): string => kinds.map((kind) => `'${kind}'`).join(', ');
-
-const sum = (...kinds: readonly string[]): string =>
-  `coalesce(sum(amount) FILTER (WHERE kind IN (${quoted(kinds)})), 0)::bigint`;
-
-const balances = (captured: string): string => `
+const BALANCES = `
   CREATE OR REPLACE VIEW payment_balances AS
   SELECT order_id, payment_id,
          coalesce(max(currency) FILTER (WHERE kind = 'captured'), max(currency)) AS currency,
-         ${captured} AS captured,
+         ${sum('captured')} - ${sum('capture_withdrawn')} AS captured,
          ${sum('refund_succeeded', 'foreign_refund')} - ${sum('refund_reversed', 'foreign_refund_failed')} AS refunded,
          ${sum('refund_requested', 'refund_reversed')} - ${sum('refund_succeeded', 'refund_canceled')} AS refunding,
          ${sum('disputed')} - ${sum('dispute_won', 'dispute_returned')} AS disputed,

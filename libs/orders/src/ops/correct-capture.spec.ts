@@ -5,6 +5,7 @@ import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
 import { settlePayment } from '../../../../test/support/settle-payment';
 import { openWorld, type World } from '../../../../test/support/world';
 import { RefundDeadline } from '../money/refund.deadline';
+import { CorrectedCaptures1764141000000 } from '../migrations/1764141000000-corrected-captures';
 import { Reconcile } from '../reconciling/reconcile';
 import { CancelOrderByOperator } from './cancel-order-by-operator';
 import { SettleOrder } from './settle-order';
@@ -56,6 +57,18 @@ describe('money of which its provider tells another amount than was recorded', (
     expect((await read(order)).balance).toMatchObject({ captured: amount, held: 0 });
     await cancel(order);
     expect(await refundsOf(order)).toMatchObject([{ amount: String(amount) }]);
+  });
+
+  it('counts once also when the migration that lets it be corrected is taken back', async () => {
+    const order = await saidToBePaid();
+    await tellTaken(order, 800);
+    await correct(order);
+    const migration = new CorrectedCaptures1764141000000();
+    const runner = (await world.owner.dataSource()).createQueryRunner();
+    await migration.down(runner);
+    expect((await read(order)).balance).toMatchObject({ captured: 800 });
+    await migration.up(runner);
+    await runner.release();
   });
 
   it('pays nothing where none was taken: its order is canceled', async () => {
