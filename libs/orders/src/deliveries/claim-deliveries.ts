@@ -13,7 +13,16 @@ export const IS_PAUSED = `coalesce(
          e.paused_until > now() AND e.paused_until <= now() + ${LONGEST_PAUSE_MS} * interval '1 millisecond', false)`;
 
 /** SQL, of a delivery `d`: no attempt puts one off for so long but by a clock that was ahead, and has been set back. */
-export const IS_FAR_OFF = `d.next_attempt_at > now() + ${LONGEST_BACKOFF_MS} * interval '1 millisecond'`;
+const IS_FAR_OFF = `d.next_attempt_at > now() + ${LONGEST_BACKOFF_MS} * interval '1 millisecond'`;
+
+const hasAny = (when: string): string => `EXISTS (
+         SELECT FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending' AND ${when} OFFSET 0)`;
+
+/** Endpoints that something is due for, or too far off. Two looks, each at an end of the index and not at all that waits between. */
+export const WITH_WORK = `
+  SELECT id FROM webhook_endpoints e
+   WHERE status = 'on' AND NOT ${IS_PAUSED}
+     AND (${hasAny('d.next_attempt_at <= now()')} OR ${hasAny(IS_FAR_OFF)})`;
 
 /** Earlier ones of the same order, due or not, come first. */
 const IS_FIRST = `NOT EXISTS (

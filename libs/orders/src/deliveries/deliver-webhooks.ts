@@ -8,12 +8,11 @@ import { backoffMs, LONGEST_BACKOFF_MS } from './attempt-backoff';
 import {
   CALL_BACK,
   CLAIM,
-  IS_FAR_OFF,
-  IS_PAUSED,
   LEASE_MS,
   LONGEST_PAUSE_MS,
   PASS_ON,
   PROBE,
+  WITH_WORK,
 } from './claim-deliveries';
 import { bodyOf, type DeliveredEvent } from './message';
 import { type Attempt, postWebhook } from './post-webhook';
@@ -84,8 +83,9 @@ export class DeliverWebhooks {
     while (!stopping.aborted) {
       const claimed = await this.claim(endpointId);
       if (claimed.length === 0) {
-        for (const statement of [CALL_BACK, PASS_ON])
+        for (const statement of [CALL_BACK, PASS_ON]) {
           await queryRows(this.dataSource, statement, [endpointId, LEASE_MS]);
+        }
         break;
       }
       await failpoint('delivery.claimed');
@@ -99,13 +99,7 @@ export class DeliverWebhooks {
   }
 
   async #endpointsWithWork(): Promise<string[]> {
-    const rows = await queryRows<{ id: string }>(
-      this.dataSource,
-      `SELECT id FROM webhook_endpoints e
-        WHERE status = 'on' AND NOT ${IS_PAUSED}
-          AND EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = e.id
-                         AND d.status = 'pending' AND (d.next_attempt_at <= now() OR ${IS_FAR_OFF}))`,
-    );
+    const rows = await queryRows<{ id: string }>(this.dataSource, WITH_WORK);
     return rows.map(({ id }) => id);
   }
 
