@@ -108,8 +108,8 @@ export class SettlePayment {
       async ({ customerId }, tx) => {
         if (decision === 'accept') assertHasCustomer(id, customerId);
         const outcome = await this.#decide(tx, id, decision, accountable);
-        const { correctedAmount = seen } = outcome;
-        if (seen !== correctedAmount && seen !== undefined) {
+        const { correctedAmount } = outcome;
+        if (decision === 'correct' && seen !== undefined && seen !== correctedAmount) {
           throw notSettleable(id, `${correctedAmount} has been told since: look at it again`);
         }
         return dryRun ? { ...outcome, refundId: null } : outcome;
