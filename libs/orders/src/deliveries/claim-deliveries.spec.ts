@@ -1,5 +1,6 @@
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
+import { WITH_WORK } from './claim-deliveries';
 import { DeliverWebhooks } from './deliver-webhooks';
 import { WebhookEndpoints } from './endpoints';
 
@@ -8,6 +9,29 @@ const ORDERS = 300;
 let world: World;
 beforeAll(async () => (world = await openWorld({ settings: { WEBHOOKS_ALLOW_PRIVATE: 'on' } })));
 afterAll(() => world?.close());
+
+/** Of the tables and their indexes, where the statement ran. */
+const blocksOf = async (statement: string): Promise<number> => {
+  const [row] = await world.rows<{ 'QUERY PLAN': readonly [{ Plan: Record<string, number> }] }>(
+    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement}`,
+  );
+  const plan = row?.['QUERY PLAN'][0].Plan ?? {};
+  return Number(plan['Shared Hit Blocks']) + Number(plan['Shared Read Blocks']);
+};
+
+it('who looks for work reads little of what waits, also before Postgres has counted that', async () => {
+  const asked = { url: 'http://127.0.0.1:9/', events: ['*'] };
+  await world.get(WebhookEndpoints).create(asked, { actor: 'mia', reason: 'a test' });
+  await world.rows(
+    `INSERT INTO webhook_deliveries (endpoint_id, order_id, version, type, retry_until, next_attempt_at)
+     SELECT e.id, gen_random_uuid(), 1, 'order.placed', now() + interval '1 day', now() + interval '1 hour'
+       FROM webhook_endpoints e, generate_series(1, 20000)`,
+  );
+  const blocks = await blocksOf(WITH_WORK);
+  expect(blocks).toBeGreaterThan(0);
+  expect(blocks).toBeLessThan(50);
+  await world.rows('DELETE FROM webhook_deliveries');
+});
 
 it('a claim takes no webhook that lies in the same place of another partition', async () => {
   const endpoints = world.get(WebhookEndpoints);
