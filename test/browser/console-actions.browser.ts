@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { DigestHistory } from '../../libs/orders/src/events/digest-history';
 import { historyIsOver } from '../support/history-is-over';
 import { type StartedShop, startShop } from '../support/shop';
 import { launch, visit, type Visitor } from './browser';
 import { ADMIN, confirm, enterConsole, goTo } from './console';
+import { anOrder, consoleSubjects, type Subject } from './console-subjects';
 
 let browser: Browser;
 let shop: StartedShop;
@@ -31,121 +31,20 @@ afterEach(async () => {
   expect(visitor.complaints.splice(0)).toEqual([]);
 });
 
-const sql = (text: string, ...params: unknown[]) => shop.app.rows<{ id: string }>(text, params);
-
-/** A subject of an action: its id, and where in the console it is found. */
-interface Subject {
-  readonly id: string;
-  readonly place: string;
-}
-const anOrder = (id: string): Subject => ({ id, place: `order/${id}` });
-const aWait = (id: string, wait: string): Subject => ({ id, place: `work?wait=${wait}` });
-
-async function unpaid(): Promise<Subject> {
-  return anOrder((await shop.place()).id);
-}
-
-async function paid(): Promise<{ orderId: string; paymentId: string }> {
-  const { orderId, paymentId, providerId } = await shop.placeWithPayment();
-  await shop.buyerPays(providerId);
-  await shop.untilOrder(orderId, 'paid');
-  return { orderId, paymentId };
-}
-
-/** Waits for a provider that is not asked while the test lasts. */
-async function closing(): Promise<Subject> {
-  const { orderId } = await shop.placeWithPayment();
-  await sql(
-    `WITH fenced AS (
-       UPDATE orders SET status = 'closing', close_reason = 'operator_closed', version = version + 1
-        WHERE id = $1 RETURNING id, version),
-     told AS (
-       INSERT INTO order_events (order_id, version, type, from_status, to_status, by)
-       SELECT id, version, 'order.closing', 'pending_payment', 'closing', 'timer' FROM fenced)
-     INSERT INTO deadlines (kind, due_at, subject_id, version)
-     SELECT 'closing', now() + interval '1 hour', id, version FROM fenced`,
-    orderId,
-  );
-  return anOrder(orderId);
-}
-
-async function moneyOnHold(): Promise<Subject> {
-  const { paymentId, providerId } = await shop.placeAndCancel();
-  await shop.buyerPays(providerId, { afterClose: true });
-  await shop.untilDelivered(providerId, 'payment.succeeded');
-  return aWait(paymentId, 'payment_on_hold');
-}
-
-async function heldWebhook(): Promise<Subject> {
-  const id = randomUUID();
-  await sql(
-    `INSERT INTO webhook_events (id, provider, event_id, notice, status, result)
-     VALUES ($1::uuid, 'sandbox', $1::uuid::text, '{"type": "payment.succeeded", "paymentId": "nobody"}', 'held',
-             'unknown reference')`,
-    id,
-  );
-  return aWait(id, 'webhook_held');
-}
-
-async function heldDeadline(): Promise<Subject> {
-  const { id } = await shop.place();
-  await sql(
-    `INSERT INTO held_deadlines (kind, subject_id, due_at, version, failures, error)
-     VALUES ('payment', $1, now(), 1, 5, 'it throws')`,
-    id,
-  );
-  return aWait(id, 'deadline_held');
-}
-
-async function refundInAttention(): Promise<Subject> {
-  const { paymentId } = await paid();
-  const id = randomUUID();
-  await sql(
-    `INSERT INTO refunds (id, payment_id, reason, amount, currency, status, error)
-     SELECT $1, id, 'operator', amount, currency, 'needs_attention', 'refused' FROM payments WHERE id = $2`,
-    id,
-    paymentId,
-  );
-  return aWait(id, 'refund_in_attention');
-}
-
-/** It hears of nothing, and may not be reached: what is sent again goes nowhere. */
-async function endpoint(): Promise<string> {
-  const [row] = await sql(
-    `INSERT INTO webhook_endpoints (id, url, events, secret, from_tx)
-     VALUES (gen_random_uuid(), 'http://127.0.0.1:9/', '{*}', 'whsec_YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=',
-             '9223372036854775807') RETURNING id`,
-  );
-  return (row as { id: string }).id;
-}
-
-async function endpointOff(): Promise<Subject> {
-  const id = await endpoint();
-  await sql(
-    `UPDATE webhook_endpoints SET status = 'off', status_reason = 'it answered 410 Gone' WHERE id = $1`,
-    id,
-  );
-  return aWait(id, 'webhook_endpoint_off');
-}
-
-async function deadDelivery(): Promise<Subject> {
-  const [id, order] = [await endpoint(), await shop.place()];
-  await sql(
-    `INSERT INTO webhook_deliveries (endpoint_id, order_id, version, type, retry_until, status, settled_at)
-     VALUES ($1, $2, 1, 'order.placed', now(), 'dead', now())`,
-    id,
-    order.id,
-  );
-  return aWait(id, 'delivery_dead');
-}
-
-async function brake(): Promise<Subject> {
-  const [row] = await sql(
-    `INSERT INTO timeout_brakes (cause, kind, due, waiting)
-     VALUES ('blast radius', 'payment', 9, 10) RETURNING id`,
-  );
-  return { id: (row as { id: string }).id, place: 'now' };
-}
+const {
+  sql,
+  unpaid,
+  paid,
+  closing,
+  moneyOnHold,
+  changedMoney,
+  heldWebhook,
+  heldDeadline,
+  refundInAttention,
+  endpointOff,
+  deadDelivery,
+  brake,
+} = consoleSubjects(() => shop);
 
 interface Case {
   readonly button: string;
@@ -192,6 +91,10 @@ const CASES: readonly Case[] = [
     ...{ button, written, title: `${button} this money`, subject: moneyOnHold },
     ...{ overtake: endHold, refusal: /not on hold|settle/ },
   })),
+  {
+    ...{ button: 'Correct', title: 'Correct this money', subject: changedMoney },
+    ...{ written: 'payment.correct', overtake: endHold, refusal: /not on hold|settle/ },
+  },
   {
     ...{ button: 'Retry', title: 'Retry this refund', subject: refundInAttention },
     overtake: (id) => sql(`UPDATE refunds SET status = 'failed' WHERE id = $1`, id),
@@ -275,6 +178,41 @@ it.each(CASES.map((one) => [one.title, one] as const))(
     expect(await dialog.locator('.failure').textContent()).toMatch(one.refusal);
   },
 );
+
+it('says how much was sent of a refund of which others have taken a part', async () => {
+  const { page } = visitor;
+  const { id, place } = await refundInAttention();
+  await sql(
+    `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
+     SELECT p.order_id, p.id, kind, 'by hand', CASE kind WHEN 'foreign_refund' THEN 100 ELSE r.amount END,
+            r.currency, 'webhook'
+       FROM refunds r JOIN payments p ON p.id = r.payment_id,
+            unnest('{refund_requested,foreign_refund}'::text[]) AS kind WHERE r.id = $1`,
+    id,
+  );
+  const [{ rest }] = (await shop.app.rows<{ rest: number }>(
+    'SELECT (amount - 100)::int AS rest FROM refunds WHERE id = $1',
+    [id],
+  )) as [{ rest: number }];
+  await goTo(shop, page, place);
+  const row = page.getByRole('row').filter({ has: page.getByLabel(`Copy ${id}`) });
+  await row.getByRole('button', { name: 'Settle as done', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.locator('.failure').getByText('others have taken some of its money').waitFor();
+  await dialog.getByLabel(/^What was sent/).fill(String(rest));
+  await dialog.getByLabel(/^What was sent/).press('Tab');
+  await dialog.getByText(`over: ${rest} of it was sent by hand`).waitFor();
+  expect(await visitor.barriers()).toEqual([]);
+  await confirm(visitor, 'Settle as done');
+  await dialog.waitFor({ state: 'hidden' });
+  expect(
+    await sql(
+      'SELECT status, amount::int FROM refunds WHERE status = $1 AND amount = $2',
+      'succeeded',
+      rest,
+    ),
+  ).toHaveLength(1);
+});
 
 it('acts on all that the filter shows, once their number is typed', async () => {
   const { page } = visitor;
