@@ -200,26 +200,31 @@ describe('Drain, when somebody holds a row', () => {
     expect(await underWay).toEqual({ ...NOTHING, found: 100, changed: 99, putBack: 1 });
   });
 
-  it('is told from a table by what Postgres says, and by no NOWAIT', async () => {
-    const asking = (sql: string) =>
-      inTransaction(store.dataSource, async (tx) => {
-        await tx.rows('SET LOCAL lock_timeout = 1');
-        return tx.rows(sql);
-      }).then(
-        () => 'free',
-        (error: unknown) => isTableLocked(error),
-      );
-    await hold([held]);
-    const one = `id = '${held}'`;
-    expect(await asking(`UPDATE things SET id = id WHERE ${one}`)).toBe(false);
-    expect(await asking(`SELECT FROM things WHERE ${one} FOR UPDATE NOWAIT`)).toBe(false);
-    expect(await asking(`INSERT INTO things SELECT gen_random_uuid()`)).toBe('free');
-    await holder.query('SELECT pg_advisory_xact_lock(7, 7)');
-    expect(await asking('SELECT pg_advisory_xact_lock(7, 7)')).toBe(false);
-    await holder.query('LOCK TABLE things IN SHARE MODE');
-    expect(await asking(`INSERT INTO things SELECT gen_random_uuid()`)).toBe(true);
-    await letGo();
-  });
+  it.each([[[]], [['LOCK TABLE held_deadlines']]])(
+    'is told from a table by what Postgres says, and by no NOWAIT, also beside %j',
+    async (beside) => {
+      const asking = (sql: string) =>
+        inTransaction(store.dataSource, async (tx) => {
+          await tx.rows('SET LOCAL lock_timeout = 1');
+          return tx.rows(sql);
+        }).then(
+          () => 'free',
+          (error: unknown) => isTableLocked(error),
+        );
+      await hold([held]);
+      // Then it is not told from a table by what is locked at all.
+      for (const lock of beside) await holder.query(lock);
+      const one = `id = '${held}'`;
+      expect(await asking(`UPDATE things SET id = id WHERE ${one}`)).toBe(false);
+      expect(await asking(`SELECT FROM things WHERE ${one} FOR UPDATE NOWAIT`)).toBe(false);
+      expect(await asking(`INSERT INTO things SELECT gen_random_uuid()`)).toBe('free');
+      await holder.query('SELECT pg_advisory_xact_lock(7, 7)');
+      expect(await asking('SELECT pg_advisory_xact_lock(7, 7)')).toBe(false);
+      await holder.query('LOCK TABLE things IN SHARE MODE');
+      expect(await asking(`INSERT INTO things SELECT gen_random_uuid()`)).toBe(true);
+      await letGo();
+    },
+  );
 
   it('or a whole table, tells of it, puts nobody aside, and handles all as a whole once it is free', async () => {
     await store.add(KIND, Array<number>(300).fill(-1_000));
