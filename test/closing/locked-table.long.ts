@@ -166,6 +166,24 @@ describe('while a table is locked', () => {
     },
   );
 
+  it('a webhook that somebody else is storing hears so as soon, and is stored once they have not', async () => {
+    const { ids, receive } = await payments(1);
+    expect(outcomes(await receive())).toEqual(new Set(['done']));
+    await dba.query(
+      `CREATE TEMP TABLE stored AS
+         WITH gone AS (DELETE FROM lastcall.webhook_events RETURNING *) SELECT * FROM gone`,
+    );
+    await dba.query('BEGIN');
+    await dba.query('INSERT INTO lastcall.webhook_events SELECT * FROM stored');
+    const beganMs = performance.now();
+    expect(outcomes(await receive())).toEqual(new Set(['busy']));
+    // By the clock, whatever the machine is at: nearly all of it are waits, and those end by Postgres's limits.
+    expect(performance.now() - beganMs).toBeLessThan(ANSWERED_WITHIN_MS);
+    await dba.query('ROLLBACK');
+    expect(outcomes(await receive())).toEqual(new Set(['done']));
+    expect(await paidOf(ids)).toHaveLength(1);
+  });
+
   it('those who do not need it are answered, however many do', async () => {
     const { order } = await place();
     const read = () => timed(world.get(ReadOrder).readOfAnyCustomer(order.id));
