@@ -119,8 +119,20 @@ const INSTALLATION_MUTATIONS = [
     edits: [
       {
         file: 'libs/orders/src/errands/carry-out-errands.ts',
-        find: 'AND p.provider <> ALL ($4::text[]))',
-        replace: 'AND p.provider <> ALL ($4::text[]) AND false)',
+        find: 'AND p.provider <> ALL ($4::text[])',
+        replace: 'AND p.provider <> ALL ($4::text[]) AND false',
+      },
+    ],
+  },
+  {
+    name: 'errand-of-hooks-without-the-provider',
+    what: "A worker with the host's hooks requests a refund, or any extends a payment, without the provider that has it",
+    spec: 'libs/orders/src/errands/errands.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/errands/carry-out-errands.ts',
+        find: "what IN ('orders.extend', 'refunds.create', ",
+        replace: 'what IN (',
       },
     ],
   },

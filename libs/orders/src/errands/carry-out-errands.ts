@@ -11,6 +11,7 @@ import { SettlePayment } from '../ops/held-payments';
 import { SettleOrder } from '../ops/settle-order';
 import { LastcallError } from '../order/errors';
 import { OrderHooks } from '../order/order-hooks';
+import { UUID } from '../order/uuid';
 import { HOSTS_PROVIDERS_AS } from '../ops/running-settings';
 import { PaymentProviders } from '../providers/payment-providers';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
@@ -31,13 +32,18 @@ interface ErrandRow {
 /** No hook hears of these: each worker carries them out. */
 const WITHOUT_HOOKS: readonly ErrandName[] = ['orders.extend', 'refunds.create-at-provider'];
 /**
- * Of money with a provider that processes have told of and that is none of $4, this worker's: what that one would not
- * send back only a worker knows that has it. The cast is of no other errand's arguments.
+ * Of a payment at a provider that processes have told of and that is none of $4, this worker's: what that one would not
+ * send back, or how it moves the end of a payment, only a worker knows that has it. What hooks hear of as well is left to
+ * one that has both, where there is one. What our own providers would not send back any worker knows.
  */
-const IS_OF_OTHERS = `CASE WHEN what = 'refunds.create-at-provider' THEN EXISTS (
+const IS_OF_OTHERS = `CASE WHEN what IN ('orders.extend', 'refunds.create', 'refunds.create-at-provider')
+                             AND args ->> 0 ~* '${UUID.source}' THEN EXISTS (
   SELECT FROM payments p JOIN processes has
-      ON p.provider = ANY (string_to_array(has.settings ->> '${HOSTS_PROVIDERS_AS}', ','))
-   WHERE p.order_id = (args ->> 0)::uuid AND p.status = 'succeeded' AND p.provider <> ALL ($4::text[]))
+      ON p.provider = ANY (string_to_array(
+           has.settings ->> CASE what WHEN 'orders.extend' THEN 'PAYMENT_PROVIDERS' ELSE '${HOSTS_PROVIDERS_AS}' END, ','))
+   WHERE p.order_id = (args ->> 0)::uuid AND p.provider <> ALL ($4::text[])
+     AND p.status = CASE what WHEN 'orders.extend' THEN 'open' ELSE 'succeeded' END
+     AND (what <> 'refunds.create' OR has.has_hooks))
   ELSE false END`;
 /** Errands at once: each closes up to eight orders at once, by as many connections of the API's pool of 20. */
 const AT_ONCE = 2;

@@ -1,6 +1,6 @@
 import { silentOrdersTelemetry } from '../../../../test/support/silent-telemetry';
 import { until } from '../../../../test/support/until';
-import { paidOrder } from '../../../../test/support/paid-order';
+import { openOrder, paidOrder } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import type { ExtendWindow } from '../closing/extend-window';
 import type { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
@@ -20,7 +20,11 @@ const never = new AbortController().signal;
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
-afterEach(() => world.rows('DELETE FROM errands'));
+afterEach(async () => {
+  await world.rows('DELETE FROM errands');
+  // None looks for its own any more when the database is gone: it would do so for 20 s.
+  await Promise.allSettled(left.splice(0));
+});
 afterAll(() => world?.close());
 
 type Close = (orderIds: readonly string[], run: CloseRun) => Promise<unknown[]>;
@@ -51,8 +55,13 @@ function workerThat(
   );
 }
 
-const leave = (orderId: string, signal = never) =>
-  leaveErrand(world, signal, 'orders.force-close', [[orderId], { ...OLGA, dryRun: true }]);
+const left: Promise<unknown>[] = [];
+const leave = (orderId: string, signal = never) => {
+  const command = { ...OLGA, dryRun: true };
+  const answer = leaveErrand(world, signal, 'orders.force-close', [[orderId], command]);
+  left.push(answer);
+  return answer;
+};
 const waiting = async (count: number): Promise<void> =>
   void (await until(
     'they are asked for',
@@ -160,47 +169,78 @@ describe('what commands leave to the host', () => {
     expect(begun).toEqual([]);
   });
 
-  describe('of money that a provider of a host has', () => {
-    const create = async (orderId: string) => [`of ${orderId}`];
-    const asked = (orderId: string) =>
-      leaveErrand(world, never, 'refunds.create-at-provider', [orderId, { ...OLGA, amount: 300 }]);
-    const workerOf = (...providers: string[]) =>
-      workerThat(() => Promise.reject(new Error('called')), { hasAny: false }, undefined, {
-        ...{ create: create as unknown as CreateRefund['create'], providers },
+  describe.each(['refunds.create-at-provider', 'refunds.create', 'orders.extend'] as const)(
+    'as %s, of a payment at a provider',
+    (what) => {
+      const isExtension = what === 'orders.extend';
+      const done = async (orderId: string): Promise<unknown> => [`of ${orderId}`];
+      const asked = (orderId: string): Promise<unknown> =>
+        isExtension
+          ? leaveErrand(world, never, what, [orderId, { ...OLGA, by: 'operator', byMs: 60_000 }])
+          : leaveErrand(world, never, what, [orderId, { ...OLGA, amount: 300 }]);
+      const workerOf = (...providers: string[]): CarryOutErrands =>
+        workerThat(
+          () => Promise.reject(new Error('called')),
+          { hasAny: what === 'refunds.create' },
+          done,
+          { create: done as unknown as CreateRefund['create'], providers },
+        );
+      const tells = (providers: string, hasHooks = what === 'refunds.create') =>
+        world.owner.rows(
+          `INSERT INTO processes (id, host, pid, settings, has_hooks)
+           VALUES (gen_random_uuid(), 'a', 7,
+             jsonb_build_object('HOSTS_PROVIDERS', $1::text, 'PAYMENT_PROVIDERS', 'sandbox,' || $1::text), $2)`,
+          [providers, hasHooks],
+        );
+      const orderAt = async (provider: string): Promise<string> => {
+        const { id, paymentId } = await (isExtension ? openOrder(world) : paidOrder(world));
+        const at = 'UPDATE payments SET provider = $2 WHERE id = $1';
+        await world.owner.rows(at, [paymentId, provider]);
+        return id;
+      };
+      afterEach(() => world.owner.rows('DELETE FROM processes'));
+
+      it('is left by workers without that to one that has it', async () => {
+        await tells('acme,other');
+        const orderId = await orderAt('acme');
+        const answer = asked(orderId);
+        await waiting(1);
+        expect(await workerOf('sandbox').runOnce()).toBe(0);
+        await turnOf(workerOf('sandbox', 'acme'));
+        expect(await answer).toEqual([`of ${orderId}`]);
       });
-    const tells = (providers: string) =>
-      world.owner.rows(
-        `INSERT INTO processes (id, host, pid, settings)
-         VALUES (gen_random_uuid(), 'a', 7, jsonb_build_object('HOSTS_PROVIDERS', $1::text))`,
-        [providers],
-      );
-    const paidAt = async (provider: string): Promise<string> => {
-      const { id, paymentId } = await paidOrder(world);
-      await world.owner.rows('UPDATE payments SET provider = $2 WHERE id = $1', [
-        paymentId,
-        provider,
-      ]);
-      return id;
-    };
-    afterEach(() => world.owner.rows('DELETE FROM processes'));
 
-    it('is left by workers without that to one that has it', async () => {
-      await tells('acme,other');
-      const orderId = await paidAt('acme');
-      const answer = asked(orderId);
-      await waiting(1);
-      expect(await workerOf('sandbox').runOnce()).toBe(0);
-      await turnOf(workerOf('sandbox', 'acme'));
-      expect(await answer).toEqual([`of ${orderId}`]);
-    });
+      it('is carried out by any where no process has told of that: it is switched off', async () => {
+        await tells('other');
+        const answer = asked(await orderAt('acme'));
+        await waiting(1);
+        await turnOf(workerOf('sandbox'));
+        expect(await answer).toHaveLength(1);
+      });
 
-    it('is carried out by any where no process has told of that: it is switched off', async () => {
-      await tells('other');
-      const answer = asked(await paidAt('acme'));
-      await waiting(1);
-      await turnOf(workerOf('sandbox'));
-      expect(await answer).toHaveLength(1);
-    });
+      it('is taken all the same where what it names is no order', async () => {
+        const answer = asked('one');
+        await waiting(1);
+        await turnOf(workerOf('sandbox'));
+        expect(await answer).toEqual(['of one']);
+      });
+    },
+  );
+
+  it('is left to no other where the provider is in processes without the hooks', async () => {
+    await world.owner.rows(
+      `INSERT INTO processes (id, host, pid, settings, has_hooks)
+       VALUES (gen_random_uuid(), 'a', 7, '{"HOSTS_PROVIDERS": "acme"}', false)`,
+    );
+    const { id, paymentId } = await paidOrder(world);
+    await world.owner.rows(`UPDATE payments SET provider = 'acme' WHERE id = $1`, [paymentId]);
+    const answer = leaveErrand(world, never, 'refunds.create', [id, { ...OLGA, amount: 300 }]);
+    await waiting(1);
+    const create = (async (orderId: string) => orderId) as unknown as CreateRefund['create'];
+    const close: Close = () => Promise.reject(new Error('called'));
+    await turnOf(workerThat(close, undefined, undefined, { create, providers: ['sandbox'] }));
+    expect(await answer).toBe(id);
+    await world.owner.rows('DELETE FROM processes');
   });
 
   it('is not begun when nobody waits for it any more, or somebody has begun', async () => {
