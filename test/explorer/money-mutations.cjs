@@ -522,8 +522,8 @@ const MONEY_MUTATIONS = [
     'Money that is settled leaves its webhook held',
     FOREIGN,
     'ops/held-payments.ts',
-    'await endWebhooks(tx, payment);',
-    '',
+    'holdAgain(tx, payment) : endWebhooks(tx, payment)',
+    'holdAgain(tx, payment) : undefined',
   ),
   seeded(
     'settled-money-held-again',
@@ -723,8 +723,8 @@ const MONEY_MUTATIONS = [
     'Money is corrected by the first amount that its provider has told otherwise, and not by the last',
     CORRECTED,
     'ops/correct-capture.ts',
-    "kind = 'mismatch' ORDER BY id DESC",
-    "kind = 'mismatch' ORDER BY id",
+    "payment_id = $1 AND kind = 'mismatch' ORDER BY id DESC",
+    "payment_id = $1 AND kind = 'mismatch' ORDER BY id",
   ),
   seeded(
     'told-again-is-not-told',
@@ -749,6 +749,14 @@ const MONEY_MUTATIONS = [
     'ops/correct-capture.ts',
     'for (const _ of refunds) {',
     'for (const _ of []) {',
+  ),
+  seeded(
+    'corrected-and-let-go',
+    'Money that waited for a decision waits no more once its amount is corrected, and is found by nobody',
+    CORRECTED,
+    'ops/held-payments.ts',
+    "decision === 'correct' && payment.holdReason !== 'capture_changed'",
+    "decision === 'correct' && payment.holdReason === null",
   ),
   seeded(
     'settled-by-any-amount',

@@ -15,6 +15,7 @@ export interface Placed extends InsertedOrder {
 interface Waits {
   readonly shipWithinMs?: number;
   readonly receiveWithinMs?: number;
+  readonly latePayment?: 'refund' | 'revive' | 'hold';
 }
 
 /** Pays orders of a world and tells it what happens to their money, as the provider would. */

@@ -123,7 +123,7 @@ export async function settleClaims(
     ]);
   }
   for (const one of wave) {
-    const isOnHold = one.row.hold_reason === 'capture_changed' && !isStray(one);
+    const isOnHold = one.row.hold_reason !== null && !isStray(one);
     if (isOnHold && !fresh.has(one)) await claimAgain(tx, claimOf(one, source));
   }
   return wave.map((one) => {
@@ -134,7 +134,7 @@ export async function settleClaims(
 }
 
 /**
- * Of money on hold for it: where this was told before, or is what was recorded, it is what is told last now, and a row
+ * Of money on hold: where this was told before, or is what was recorded, it is what is told last now, and a row
  * of its own says so.
  */
 async function claimAgain(tx: Transaction, claim: Movement): Promise<void> {

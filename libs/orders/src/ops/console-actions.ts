@@ -196,7 +196,8 @@ async function resume(brake: TimeoutBrake, id: string, run: ActionRun): Promise<
 }
 
 const takenNow = ({ correctedAmount, payment }: SettledPayment): string =>
-  `taken: ${correctedAmount} ${payment.capturedCurrency} instead of ${payment.capturedAmount}, in minor units`;
+  `taken: ${correctedAmount} ${payment.capturedCurrency} instead of ${payment.capturedAmount}, in minor units` +
+  (payment.holdReason === 'capture_changed' ? '' : '; on hold until it is refunded or kept');
 
 const NOTHING_LEFT = 'off hold: nothing of it was left to go back';
 const DECIDED: Readonly<Record<Exclude<PaymentDecision, 'correct'>, string>> = {

@@ -3,7 +3,9 @@ import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support
 import { closeUnanswered } from '../../../../test/support/paid-order';
 import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
 import { settlePayment } from '../../../../test/support/settle-payment';
+import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
+import { ForceCloseOrder } from '../closing/force-close-order';
 import { RefundDeadline } from '../money/refund.deadline';
 import { CorrectedCaptures1764141000000 } from '../migrations/1764141000000-corrected-captures';
 import { Reconcile } from '../reconciling/reconcile';
@@ -155,9 +157,85 @@ describe('money of which its provider tells another amount than was recorded', (
     expect((await read(order)).balance).toMatchObject({ captured: 1_000, held: 0 });
   });
 
-  it('is none where it was held for something else', async () => {
+  it('is none where nothing else has been told since', async () => {
     const order = await placed();
     await tellTaken(order, 900);
     await expect(correct(order)).rejects.toMatchObject({ code: 'payment_not_settleable' });
+  });
+});
+
+describe('money on hold for what it was, of which its provider tells another amount since', () => {
+  const held = async (...told: readonly number[]): Promise<Placed> => {
+    const order = await placed();
+    for (const amount of [900, ...told]) await tellTaken(order, amount);
+    return order;
+  };
+  const holdReasonOf = async ({ paymentId }: Placed) => {
+    const rows = await world.rows<{ reason: string | null }>(
+      'SELECT hold_reason AS reason FROM payments WHERE id = $1',
+      [paymentId],
+    );
+    return rows[0]?.reason;
+  };
+
+  it.each([800, 1_000])('counts as %i, stays on hold, and goes back as it was taken', async (n) => {
+    const order = await held(n);
+    expect(await differences(order, n)).toEqual(['amount']);
+    expect(await correct(order)).toMatchObject({ correctedAmount: n });
+    expect(await read(order)).toMatchObject({
+      ...{ status: 'pending_payment', balance: { captured: n, held: n } },
+    });
+    expect(await holdReasonOf(order)).toBe('amount_mismatch');
+    expect(await differences(order, n)).toEqual([]);
+    await expect(correct(order)).rejects.toThrow('tells of what was recorded');
+    await settlePayment(world, order.paymentId, 'refund');
+    expect(await refundsOf(order)).toMatchObject([{ amount: String(n) }]);
+    expect((await read(order)).balance).toMatchObject({ captured: n, held: 0 });
+  });
+
+  it('is kept by the shop as it was taken', async () => {
+    const order = await held(1_000);
+    await correct(order);
+    await settlePayment(world, order.paymentId, 'keep');
+    expect((await read(order)).balance).toMatchObject({ captured: 1_000, held: 0 });
+    await tellTaken(order, 1_000);
+    expect(await holdReasonOf(order)).toBeNull();
+  });
+
+  it('is corrected by what was told last, and back', async () => {
+    const order = await held(1_000, 900);
+    await expect(correct(order)).rejects.toThrow('tells of what was recorded');
+    await tellTaken(order, 800);
+    await correct(order);
+    for (const amount of [900, 800, 900]) await tellTaken(order, amount);
+    expect(await correct(order)).toMatchObject({ correctedAmount: 900 });
+    expect((await read(order)).balance).toMatchObject({ captured: 900, held: 900 });
+  });
+
+  it('is nothing where none was taken: no refund is owed of it', async () => {
+    const order = await held(0);
+    await correct(order);
+    await expect(settlePayment(world, order.paymentId, 'refund')).rejects.toThrow('nothing was');
+    await settlePayment(world, order.paymentId, 'keep');
+    expect(await refundsOf(order)).toEqual([]);
+  });
+
+  it('pays no order that costs another amount, though it came late', async () => {
+    const order = await placed({ latePayment: 'hold' });
+    await world.get(ForceCloseOrder).forceClose(order.id, OLGA);
+    await until('its order is closed', async () => (await read(order)).status === 'closed');
+    await tellTaken(order, 1_000);
+    await tellTaken(order, 800);
+    await correct(order);
+    await expect(settlePayment(world, order.paymentId, 'accept')).rejects.toMatchObject({
+      ...{ code: 'payment_not_settleable' },
+      message: expect.stringContaining('costs another amount') as string,
+    });
+    await tellTaken(order, 1_000);
+    await correct(order);
+    await settlePayment(world, order.paymentId, 'accept');
+    expect(await read(order)).toMatchObject({
+      ...{ status: 'paid', balance: { captured: 1_000, held: 0 } },
+    });
   });
 });

@@ -29,19 +29,20 @@ export async function correctCapture(
   timeouts: TimeoutService,
   { id: paymentId, orderId, holdReason, capturedAmount, capturedCurrency }: Recorded,
 ): Promise<number | string> {
-  if (holdReason !== 'capture_changed') {
-    return 'only an amount that its provider has told otherwise since can be corrected';
-  }
   const [claim] = await tx.rows<Claim>(
     `SELECT ref, amount, currency FROM money_movements
       WHERE payment_id = $1 AND kind = 'mismatch' ORDER BY id DESC LIMIT 1`,
     [paymentId],
   );
-  if (claim?.currency !== capturedCurrency) {
+  if (!claim) return 'only an amount that its provider has told otherwise since can be corrected';
+  if (claim.currency !== capturedCurrency) {
     return 'its provider tells of another currency: keep it, and settle that with the customer';
   }
   const amount = Number(claim.amount);
-  if (amount === capturedAmount) return 'its provider tells of what was recorded again: keep it';
+  if (amount === capturedAmount) {
+    const next = holdReason === 'capture_changed' ? 'keep it' : 'decide about that';
+    return `its provider tells of what was recorded again: ${next}`;
+  }
   const money = { orderId, paymentId, ref: claim.ref, currency: claim.currency } as const;
   await recordMovements(tx, [
     { ...money, kind: 'capture_withdrawn', amount: capturedAmount, source: 'operator' },
@@ -67,4 +68,19 @@ export async function correctCapture(
     );
   }
   return amount;
+}
+
+/** What is held for what it is, and not for what was told since, waits for its decision with the amount that counts now. */
+export async function holdAgain(tx: Transaction, { id, holdReason }: Recorded): Promise<void> {
+  await tx.rows('UPDATE payments SET hold_reason = $2 WHERE id = $1', [id, holdReason]);
+  await tx.rows(
+    `INSERT INTO money_movements
+            (order_id, payment_id, kind, ref, amount, currency, source, reason)
+     SELECT p.order_id, p.id, 'held', claim.ref, p.captured_amount, p.captured_currency, 'operator', $2
+       FROM payments p, LATERAL (
+              SELECT ref FROM money_movements
+               WHERE payment_id = p.id AND kind = 'mismatch' ORDER BY id DESC LIMIT 1) AS claim
+      WHERE p.id = $1`,
+    [id, holdReason],
+  );
 }

@@ -5,7 +5,7 @@ import { DATABASE } from '../data-source';
 import { readBalances, refundable } from '../money/balance';
 import { noteUnowed } from '../money/cancel-unowed';
 import type { HoldReason } from '../money/capture.judgement';
-import { correctCapture } from './correct-capture';
+import { correctCapture, holdAgain } from './correct-capture';
 import { LastcallError } from '../order/errors';
 import { idOf } from '../order/given-id';
 import type { RefundReason } from '../order/order';
@@ -38,7 +38,7 @@ export interface HeldPayment {
  * `refund`: all of it goes back, and an order that it had paid is canceled. `keep`: it stays with the
  * shop, and the order stays as it is. `accept`: money that came late pays its order after all, where
  * its stock can be had again and its customer has not been erased. `correct`: what its provider has told since counts
- * as taken, and not what was recorded.
+ * as taken, and not what was recorded; what was on hold before that was told still waits for one of the others.
  */
 export type PaymentDecision = 'refund' | 'keep' | 'accept' | 'correct';
 
@@ -141,7 +141,8 @@ export class SettlePayment {
     if (typeof corrected === 'string') throw notSettleable(paymentId, corrected);
     await release(tx, paymentId);
     const refund = decision === 'refund' ? await this.#refund(tx, payment) : NO_REFUND;
-    await endWebhooks(tx, payment);
+    const staysHeld = decision === 'correct' && payment.holdReason !== 'capture_changed';
+    await (staysHeld ? holdAgain(tx, payment) : endWebhooks(tx, payment));
     await recordAction(tx, actionOf(decision, payment), 'payment', [paymentId], accountable);
     // A paid order whose money goes back must not be shipped.
     await this.money.settle(tx, [payment.orderId], {
@@ -154,11 +155,14 @@ export class SettlePayment {
 
   async #reopen(
     tx: Transaction,
-    { id, orderId, orderStatus, holdReason }: HeldPayment,
+    { id, orderId, orderStatus, holdReason, ...payment }: HeldPayment,
     accountable: Accountable,
   ): Promise<void> {
     if (holdReason !== 'late_payment' || orderStatus !== 'closed') {
       throw notSettleable(id, 'only money that came after its order was closed can be accepted');
+    }
+    if (payment.capturedAmount !== payment.amount) {
+      throw notSettleable(id, 'its order costs another amount: refund or keep it');
     }
     if ((await leftOf(tx, orderId, id)) === 0) {
       throw notSettleable(id, 'nothing of it is left: it has gone back, or a dispute has taken it');

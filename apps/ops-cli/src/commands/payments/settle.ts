@@ -39,7 +39,8 @@ export default class PaymentsSettle extends OpsCommand {
       exactlyOne: ONE_OF_THESE,
     }),
     correct: Flags.boolean({
-      description: 'what its provider has told last is what was taken; its order stays as it is',
+      description:
+        'what its provider has told last is what was taken; its order stays as it is, and so does money that was on hold before',
       exactlyOne: ONE_OF_THESE,
     }),
     ...REHEARSAL,
@@ -89,7 +90,8 @@ function verdict(
   if (decision === 'accept') return `${money} ${mood} pay order ${payment.orderId}`;
   if (correctedAmount !== undefined) {
     const corrected = moneyText(correctedAmount, capturedCurrency);
-    return `${corrected} ${mood} count as taken, instead of ${money}`;
+    const waits = payment.holdReason === 'capture_changed' ? '' : '; refund or keep it after that';
+    return `${corrected} ${mood} count as taken, instead of ${money}${waits}`;
   }
   if (decision === 'keep') return `${money} ${mood} stay with the shop`;
   return refundAmount === 0
