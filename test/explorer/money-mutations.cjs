@@ -1223,6 +1223,22 @@ const MONEY_MUTATIONS = [
     'WHERE false AND ${AHEAD_AGAIN_AT} > now()',
   ),
   seeded(
+    'given-up-by-the-clock',
+    'A webhook that was asked for once is given up as the clock says that its three days are over',
+    `${ORDERS}deliveries/deliveries.spec.ts`,
+    'deliveries/deliver-webhooks.ts',
+    'd.attempts >= ${LAST_ATTEMPT} AS is_over',
+    'd.attempts >= ${LAST_ATTEMPT} OR again_at > d.retry_until AS is_over',
+  ),
+  seeded(
+    'given-up-before-it-is-asked',
+    'What has waited for three days as no worker ran is given up, though its endpoint is on',
+    `${ORDERS}deliveries/deliveries.spec.ts`,
+    'deliveries/forget-deliveries.ts',
+    "WHERE status = 'off')",
+    ')',
+  ),
+  seeded(
     'late-part-on-top-of-won',
     'What is told late of a part of a dispute that came back is booked on top of all that has come back since',
     `${ORDERS}reconciling/reconcile-decided-otherwise.spec.ts`,

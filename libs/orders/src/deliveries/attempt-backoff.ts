@@ -6,8 +6,23 @@ const JITTER = 0.2;
 /** No webhook waits longer for its next attempt. */
 export const LONGEST_BACKOFF_MS = LONGEST_MS * (1 + JITTER / 2);
 
+/**
+ * The last attempt: the next one would come after three days of waiting in between. No clock tells whether they have
+ * passed, as it may be ahead, or nobody have asked for days.
+ */
+export const LAST_ATTEMPT = lastWithin(3 * 86_400_000);
+
 /** How long after its nth attempt (from 1) a webhook is tried again: 5 s, 15 s, 45 s, ... 6 h. */
 export function backoffMs(attempt: number, random = Math.random): number {
-  const plain = Math.min(FIRST_MS * GROWTH ** (attempt - 1), LONGEST_MS);
-  return Math.round(plain * (1 - JITTER / 2 + JITTER * random()));
+  return Math.round(plainMs(attempt) * (1 - JITTER / 2 + JITTER * random()));
+}
+
+function plainMs(attempt: number): number {
+  return Math.min(FIRST_MS * GROWTH ** (attempt - 1), LONGEST_MS);
+}
+
+function lastWithin(limitMs: number): number {
+  let attempt = 1;
+  for (let waitedMs = plainMs(1); waitedMs <= limitMs; waitedMs += plainMs(attempt)) attempt += 1;
+  return attempt;
 }

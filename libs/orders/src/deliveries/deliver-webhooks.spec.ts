@@ -9,7 +9,7 @@ import type { Heard } from '../../../../test/support/webhook-listener';
 import { ForceCloseOrder } from '../closing/force-close-order';
 import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { RewindEvents } from '../ops/rewind-events';
-import { backoffMs } from './attempt-backoff';
+import { backoffMs, LAST_ATTEMPT } from './attempt-backoff';
 import { DeliverWebhooks } from './deliver-webhooks';
 import { FanOutEvents } from './fan-out';
 
@@ -212,6 +212,10 @@ it('waits longer after each failure, up to six hours', () => {
   const waits = Array.from({ length: 12 }, (_, i) => backoffMs(i + 1, () => 0.5) / 1_000);
   expect(waits.slice(0, 5)).toEqual([5, 15, 45, 135, 405]);
   expect(waits.at(-1)).toBe(6 * 3_600);
+  const all = Array.from({ length: LAST_ATTEMPT }, (_, i) => backoffMs(i + 1, () => 0.5));
+  const hours = (many: readonly number[]) => many.reduce((sum, ms) => sum + ms / 3_600_000, 0);
+  expect(hours(all)).toBeGreaterThan(72);
+  expect(hours(all.slice(0, -1))).toBeLessThan(72);
 });
 
 it('goes on after a dump and restore, also where it had come farther than the relay', async () => {

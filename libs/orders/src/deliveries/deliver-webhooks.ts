@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { SETTINGS, type Settings } from '../config';
 import { CLOSERS } from '../data-source';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
-import { backoffMs, LONGEST_BACKOFF_MS } from './attempt-backoff';
+import { backoffMs, LAST_ATTEMPT, LONGEST_BACKOFF_MS } from './attempt-backoff';
 import {
   CALL_BACK,
   CLAIM,
@@ -174,7 +174,7 @@ const SETTLE = `
            FROM array_position($1::uuid[], d.id) AS n,
              LATERAL (SELECT ($3::boolean[])[n] AS is_delivered,
                              now() + ($6::float8[])[n] * interval '1 millisecond' AS again_at) AS t,
-             LATERAL (SELECT again_at > d.retry_until AS is_over) AS o)
+             LATERAL (SELECT d.attempts >= ${LAST_ATTEMPT} AS is_over) AS o)
      WHERE d.id = ANY ($1::uuid[]) AND d.attempts = ($2::int[])[array_position($1::uuid[], d.id)]
        AND CASE WHEN d.status = 'pending' THEN true END
     RETURNING d.status, d.endpoint_id, d.order_id, d.version, d.next_attempt_at

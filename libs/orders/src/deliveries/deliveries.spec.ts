@@ -2,6 +2,7 @@ import { fanOutAll } from '../../../../test/support/fan-out-all';
 import { until } from '../../../../test/support/until';
 import { endpointForEach, MIA } from '../../../../test/support/webhook-endpoint';
 import { Retention } from '../retention';
+import { LAST_ATTEMPT } from './attempt-backoff';
 import type { Deliveries } from './deliveries';
 import { FanOutEvents } from './fan-out';
 
@@ -10,10 +11,14 @@ const NOBODY = '0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f';
 const bench = endpointForEach();
 const { closedOrders, deliver, fails, statuses, waitIsOver, works } = bench;
 
+/** As often as waiting in between for three days lets it be, but for the last time. */
+const triedFor3Days = () =>
+  bench.world.rows('UPDATE webhook_deliveries SET attempts = $1', [LAST_ATTEMPT - 1]);
+
 it('gives up after three days, and sends the dead again when told to', async () => {
   await closedOrders(1);
   fails(503);
-  await bench.world.rows(`UPDATE webhook_deliveries SET retry_until = now()`);
+  await triedFor3Days();
   await deliver();
   await waitIsOver();
   await deliver();
@@ -39,6 +44,30 @@ it('gives up after three days, and sends the dead again when told to', async () 
     return (await bench.world.rows(left, [bench.made.endpoint.id])).length === 0;
   });
   expect(await deliver()).toEqual({ delivered: 2, failed: 0 });
+});
+
+it('gives up nothing by a clock that is days ahead, or for days in which nobody asked', async () => {
+  await closedOrders(1);
+  fails(503);
+  await bench.world.rows(`UPDATE webhook_deliveries SET retry_until = now() - interval '1 day'`);
+  await deliver();
+  await waitIsOver();
+  await bench.world.get(Retention).runOnce();
+  expect(await statuses()).toEqual({ pending: 2 });
+  works();
+  expect(await deliver()).toEqual({ delivered: 2, failed: 0 });
+});
+
+it('gives up what has waited for three days for an endpoint that is off', async () => {
+  await closedOrders(1);
+  fails(410);
+  await deliver();
+  await waitIsOver();
+  await bench.world.get(Retention).runOnce();
+  expect(await statuses()).toEqual({ pending: 2 });
+  await bench.world.rows(`UPDATE webhook_deliveries SET retry_until = now() - interval '1 day'`);
+  await bench.world.get(Retention).runOnce();
+  expect(await statuses()).toEqual({ dead: 2 });
 });
 
 it('sends nothing again, and writes nothing down, where one that is named is not there', async () => {

@@ -10,7 +10,7 @@ import { ALL_EVENTS } from './message';
 const BATCH = 2_000;
 /** Batches one run may take, so that a run is bounded. */
 const MAX_ROUNDS = 50;
-/** From its event on, a webhook is tried for so long. */
+/** From its event on, a webhook waits so long for an endpoint that is off. */
 export const RETRY_FOR = '3 days';
 
 /**

@@ -38,6 +38,7 @@ export const FORGET_DELIVERIES = [
         SELECT id FROM webhook_deliveries
          WHERE status = 'pending' AND settled_at IS NULL
            AND retry_until < now() AND next_attempt_at < now()
+           AND endpoint_id IN (SELECT id FROM webhook_endpoints WHERE status = 'off')
          ORDER BY retry_until LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING 1)
    SELECT count(*)::int AS n FROM given_up`,
 ] as const;
