@@ -361,6 +361,36 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     expect(entry(reference)?.refunds).toEqual([]);
   });
 
+  it('leaves no money without an exit of which less was taken than was told first', async () => {
+    const { id, references: own } = await place(LONG_MS, 1);
+    const [reference] = own as [string];
+    const ids = { paymentId: reference, providerPaymentId: `pay-${reference}` };
+    for (const amount of [1_000, 800]) {
+      const money = { amount, currency: 'EUR', paidAt: new Date() };
+      const notice = { type: 'payment.succeeded', ...ids, money };
+      await send(post({ eventId: `taken-${amount}-${reference}`, ...notice }));
+      const [subject, what] =
+        amount === 800 ? ([reference, 'webhook_held'] as const) : ([id, 'money_on_hold'] as const);
+      expect(await waitOf(subject, what)).toMatchObject({ amount });
+    }
+    acme.refundRefusal = {
+      state: 'FAILED',
+      providerRefundId: null,
+      why: 'too much',
+      isForGood: true,
+    };
+    await targets.settle((await waitOf(id, 'money_on_hold')).id, 'refund', ann);
+    const refused = await waitOf(id, 'refund_in_attention');
+    acme.refundRefusal = undefined;
+    expect(refused).toMatchObject({ amount: 1_000, exits: ['retry', 'done'] });
+    // What was taken has gone back in the provider's dashboard.
+    await targets.settle(refused.id, 'done', ann);
+    await targets.settle((await waitOf(reference, 'webhook_held')).id, 'dismiss', ann);
+    expect(await waitsOf(id, reference)).toEqual([]);
+    expect(entry(reference)?.refunds).toEqual([]);
+    await cancel(id);
+  });
+
   it('pays by a webhook that was faster than the transaction that writes its payment', async () => {
     const { id } = await place(LONG_MS);
     const reference = `pay-of-shop-${++references}`;
