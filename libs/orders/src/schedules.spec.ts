@@ -37,6 +37,7 @@ function startSchedules() {
   };
   const load = { isBursting: false, turnTakesMs: 0 };
   const folding = { isBehind: false, isResting: false, hasMuch: async () => false };
+  const sealing = { isBehind: false };
   const failures: [string, unknown][] = [];
   const stops = new Map<string, () => boolean>();
   const count = (what: keyof typeof turns) => ({
@@ -52,7 +53,7 @@ function startSchedules() {
   const schedules = new Schedules(
     Object.assign(folding, count('fold')) as unknown as FoldStock,
     count('relay') as unknown as RelayEvents,
-    count('seals') as unknown as SealHistory,
+    Object.assign(sealing, count('seals')) as unknown as SealHistory,
     count('digest') as unknown as DigestHistory,
     count('invariants') as unknown as WatchInvariants,
     count('waits') as unknown as WatchWaits,
@@ -71,7 +72,7 @@ function startSchedules() {
     } as unknown as OrdersTelemetry,
   );
   schedules.onApplicationBootstrap();
-  return { schedules, turns, load, folding, failures, stops };
+  return { schedules, turns, load, folding, sealing, failures, stops };
 }
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
@@ -153,6 +154,22 @@ describe('the schedules', () => {
     folding.isResting = false;
     await pass(250);
     expect(turns.fold).toBe(1);
+  });
+
+  it('seal again within seconds what a turn has not come to, but in no burst', async () => {
+    const { turns, load, sealing } = startSchedules();
+    sealing.isBehind = true;
+    await pass(MINUTE);
+    expect(turns.seals).toBe(12);
+    load.isBursting = true;
+    await pass(5 * MINUTE);
+    expect(turns.seals).toBe(12 + 1);
+    load.isBursting = false;
+    await pass(10_000);
+    expect(turns.seals).toBe(12 + 1 + 2);
+    sealing.isBehind = false;
+    await pass(10 * MINUTE);
+    expect(turns.seals).toBe(12 + 1 + 2 + 2);
   });
 
   it('give way to folding that is behind as to closing', async () => {

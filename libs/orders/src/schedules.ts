@@ -39,8 +39,10 @@ const RELAY_IN_A_BURST_AFTER_MS = 2_000;
 const INVARIANTS_EVERY_MS = 5 * MINUTE_MS;
 /** What the console tells of closes is that old at the most. */
 const DIGEST_EVERY_MS = 5_000;
-/** A hundred thousand rows a run at the most, and none while orders are due in a burst. */
+/** A hundred thousand rows a run at the most, and hardly any while orders are due in a burst. */
 const SEAL_EVERY_MS = 5 * MINUTE_MS;
+/** Where a run could not come to the end: else a busy shop writes more than is ever sealed. */
+const SEAL_ON_AFTER_MS = 5_000;
 /** An alert comes a minute after its time at the latest. */
 const WAITS_EVERY_MS = MINUTE_MS;
 /** Sooner than whoever has settled an order by hand looks whether it is all in order. */
@@ -74,7 +76,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     const told = (what: string) => ({
       onError: (error: unknown) => this.telemetry.failed(what, error),
     });
-    const { foldStock, seals, digest, invariants, waits, shipments, retention } = this;
+    const { foldStock, digest, invariants, waits, shipments, retention } = this;
     const { errands } = this;
     this.#turns = [
       // Several workers share the products by SKIP LOCKED.
@@ -98,11 +100,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
         told('relay events'),
       ),
       // One of the workers, by a lock of Postgres.
-      every(
-        SEAL_EVERY_MS,
-        (stopping) => seals.runOnce(() => stopping.aborted || this.#isBursting),
-        told('seal history'),
-      ),
+      every(SEAL_ON_AFTER_MS, this.#sealing(), told('seal history')),
       every(
         DIGEST_EVERY_MS,
         (stopping) => digest.runOnce(() => stopping.aborted || this.#isBursting),
@@ -149,6 +147,21 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     const givesWay = () => stopping.aborted || this.#isBursting;
     if (!givesWay()) await this.fanOut.runOnce(givesWay);
     await this.deliveries.start(stopping);
+  }
+
+  /** Every five minutes, and with the next turn where something is left and no burst goes first. */
+  #sealing(): (stopping: AbortSignal) => Promise<void> {
+    const { seals } = this;
+    // Half a turn less: timers are late by a little.
+    const apartMs = SEAL_EVERY_MS - SEAL_ON_AFTER_MS / 2;
+    let soonestMs = performance.now() + apartMs;
+    return async (stopping) => {
+      const nowMs = performance.now();
+      const isMore = seals.isBehind && !this.#isBursting;
+      if (nowMs < soonestMs && !isMore) return;
+      soonestMs = nowMs + apartMs;
+      await seals.runOnce(() => stopping.aborted || this.#isBursting);
+    };
   }
 
   /**

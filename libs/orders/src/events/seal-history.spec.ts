@@ -222,6 +222,17 @@ describe('sealing', () => {
     }
   });
 
+  it('says what it has left, until all is sealed', async () => {
+    const sealing = world.get(SealHistory);
+    for (let n = 0; n < 102; n++) await act(`change ${n}`);
+    expect(await seal(1)).toHaveLength(100);
+    expect(sealing.isBehind).toBe(true);
+    expect(await sealing.runOnce(() => true, 1)).toHaveLength(1);
+    expect(sealing.isBehind).toBe(true);
+    expect(await seal(1)).toHaveLength(1);
+    expect(sealing.isBehind).toBe(false);
+  });
+
   it('signs with a key that is new, and so vouches for all there was', async () => {
     await sealedHistory();
     const rotated = await openWorld({ beside: world, settings: { HISTORY_SEAL_KEY: OTHER_KEY } });

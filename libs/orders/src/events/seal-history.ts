@@ -40,6 +40,12 @@ export class SealHistory {
 
   /** The newest seal of each history that this process has seen. */
   readonly #seen = new Map<History, Seal>();
+  #isBehind = false;
+
+  /** Whether the last run left something that can be sealed: at the next run's usual time there would be more. */
+  get isBehind(): boolean {
+    return this.#isBehind;
+  }
 
   /**
    * Seals what there is, or one window of each history while `givesWay` says so. One process at a time: who finds
@@ -47,8 +53,9 @@ export class SealHistory {
    */
   async runOnce(givesWay = (): boolean => false, windowRows = WINDOW_ROWS): Promise<Seal[]> {
     const made: Seal[] = [];
+    let isBehind = (this.#isBehind = false);
     for (const history of HISTORIES) {
-      for (let i = 0; i < MAX_WINDOWS; i++) {
+      for (let i = 1; ; i++) {
         const seal = await inTransaction(this.dataSource, (tx) =>
           this.#sealNext(tx, history, windowRows),
         );
@@ -56,9 +63,12 @@ export class SealHistory {
         if (!seal) break;
         made.push(seal);
         this.telemetry.sealed(history, seal.number, seal.digest);
-        if (givesWay()) break;
+        if (i < MAX_WINDOWS && !givesWay()) continue;
+        isBehind = true;
+        break;
       }
     }
+    this.#isBehind = isBehind;
     return made;
   }
 
