@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { LastcallError } from '@app/orders';
 import { Client } from 'pg';
 import { WebAssets } from '../../apps/api/src/pages/web-assets';
 import type { TestApp } from '../support/app';
+import { insertOrders } from '../support/insert-orders';
 import { cookieIn, type PageApp, SAME_ORIGIN, SAME_SITE, startPageApp } from '../support/page-app';
 import { expectProblem } from '../support/problem';
 
@@ -53,6 +55,45 @@ describe('a checkout', () => {
     ]);
     expect(await again.text()).toContain('Dieser Link gilt nicht mehr');
     expect((await open(url, cookieIn(first.headers))).status).toBe(200);
+  });
+
+  it('lets its browser in for a day, whatever the clocks of this machine and of the browser say', async () => {
+    const first = await open(await link((await place()).id));
+    const [, maxAgeS] = /; Max-Age=(\d+);/.exec(first.headers.get('set-cookie') ?? '') ?? [];
+    expect(Number(maxAgeS)).toBeGreaterThan(86_000);
+    expect(Number(maxAgeS)).toBeLessThanOrEqual(86_400);
+    expect(first.headers.get('set-cookie')).not.toContain('Expires');
+  });
+
+  it('opens in a browser that has opened hundreds today, as the till of a shop', async () => {
+    const orders = await insertOrders(api, { count: 200, closesInMs: 3_600_000 });
+    const code = (id: string): string => createHash('sha256').update(id).digest('base64url');
+    await api.rows(
+      `INSERT INTO page_sessions (page, subject, scopes, order_id, code_hash, code_ends_at, ends_at)
+       SELECT 'checkout', 'ann', '{orders}', id, sha256(code::bytea), now() + interval '1 h', now() + interval '1 d'
+         FROM unnest($1::uuid[], $2::text[]) AS o (id, code)`,
+      [orders.map(({ id }) => id), orders.map(({ id }) => code(id))],
+    );
+    const jar = new Map<string, string>();
+    const statuses = new Set<number>();
+    for (const { id } of orders) {
+      const cookie = [...jar.values()].join('; ');
+      const answer = await open(`${api.baseUrl}/checkout/${id}?code=${code(id)}`, cookie);
+      statuses.add(answer.status);
+      for (const set of answer.headers.getSetCookie()) {
+        const name = set.split('=', 1)[0] ?? '';
+        if (set.includes('Max-Age=0;')) jar.delete(name);
+        else jar.set(name, set.split(';', 1)[0] ?? '');
+      }
+      expect(jar.size).toBeLessThanOrEqual(40);
+    }
+    expect([...statuses]).toEqual([200]);
+    const newest = orders.slice(-40);
+    expect([...jar.keys()]).toEqual(newest.map(({ id }) => `__Host-lc-checkout-${id}`));
+    const { id } = newest[0] as (typeof newest)[number];
+    expect((await open(`${api.baseUrl}/checkout/${id}`, [...jar.values()].join('; '))).status).toBe(
+      200,
+    );
   });
 
   it('is a page also where it cannot be shown, which tries again by itself', async () => {

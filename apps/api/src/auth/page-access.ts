@@ -15,8 +15,11 @@ import { SCOPES_IN } from './token-scopes';
 
 /** `__Host-`: only this host sets it, over HTTPS or on loopback, and for no other host. */
 const CONSOLE_COOKIE = '__Host-lc-console';
+const CHECKOUT_COOKIE = '__Host-lc-checkout-';
 /** One for each order, so that two tabs with two orders do not log each other out. */
-const checkoutCookie = (orderId: string): string => `__Host-lc-checkout-${orderId}`;
+const checkoutCookie = (orderId: string): string => `${CHECKOUT_COOKIE}${orderId}`;
+/** Browsers send all of them with each request: 4 kB, where proxies and Node refuse 8 and 16. */
+const MOST_CHECKOUTS = 40;
 
 const BEARER = /^bearer\b/i;
 
@@ -76,20 +79,36 @@ export class PageAccess {
 }
 
 /** `Set-Cookie` for a session that was just opened. */
-export function sessionCookie(token: string, { page, orderId, endsAt }: PageSession): string {
+export function sessionCookie(token: string, session: PageSession): string {
+  const { page, orderId, openedAt, endsAt } = session;
   const name = page === 'checkout' ? checkoutCookie(orderId ?? '') : CONSOLE_COOKIE;
-  const attributes = { path: '/', secure: true, httpOnly: true } as const;
-  // Whoever comes back from the provider's page comes from another site: Strict would forget them.
-  const sameSite = page === 'checkout' ? 'lax' : 'strict';
-  return stringifySetCookie({ name, value: token, ...attributes, sameSite, expires: endsAt });
+  // A span of the database's clock: by an instant, a browser goes by its own clock, or by ours.
+  const lastsMs = endsAt.getTime() - (openedAt ?? endsAt).getTime();
+  return cookie(name, token, Math.max(0, Math.floor(lastsMs / 1_000)));
 }
 
 /** `Set-Cookie` that takes a console's cookie away. */
-export const forgetConsole = (): string =>
-  stringifySetCookie({
-    ...{ name: CONSOLE_COOKIE, value: '', path: '/', secure: true, httpOnly: true },
-    ...{ sameSite: 'strict', maxAge: 0 },
-  });
+export const forgetConsole = (): string => cookie(CONSOLE_COOKIE, '', 0);
+
+/** `Set-Cookie` for each of the oldest checkouts of this browser, where it has many beside the one for this order. */
+export function forgetOldCheckouts(request: FastifyRequest, orderId: string): string[] {
+  const names = Object.keys(parseCookie(request.headers.cookie ?? ''));
+  // Browsers send the oldest first.
+  const others = names.filter((name) => isCheckout(name) && name !== checkoutCookie(orderId));
+  return others
+    .slice(0, Math.max(0, others.length - (MOST_CHECKOUTS - 1)))
+    .map((name) => cookie(name, '', 0));
+}
+
+const isCheckout = (name: string): boolean =>
+  name.startsWith(CHECKOUT_COOKIE) && isUuid(name.slice(CHECKOUT_COOKIE.length));
+
+function cookie(name: string, value: string, maxAge: number): string {
+  const attributes = { path: '/', secure: true, httpOnly: true } as const;
+  // Whoever comes back from the provider's page comes from another site: Strict would forget them.
+  const sameSite = name === CONSOLE_COOKIE ? 'strict' : 'lax';
+  return stringifySetCookie({ name, value, ...attributes, sameSite, maxAge });
+}
 
 /**
  * A browser says where a request comes from, and a page cannot change it. `same-site` is not enough:

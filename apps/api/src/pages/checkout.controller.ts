@@ -11,7 +11,7 @@ import { Costly, Public } from '@app/orders/http';
 import { Controller, Get, Inject, Param, Query, Req, Res, UseFilters } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isSameOrigin, PageAccess, sessionCookie } from '../auth/page-access';
+import { forgetOldCheckouts, isSameOrigin, PageAccess, sessionCookie } from '../auth/page-access';
 import { CheckoutLinks } from './checkout-links';
 import { canPay, checkoutContent } from './checkout-content';
 import { sendPage } from './document';
@@ -112,7 +112,8 @@ export class CheckoutController {
     if (typeof code !== 'string' || request.method === 'HEAD') return undefined;
     const opened = await this.sessions.open('checkout', code);
     if (opened?.session.orderId !== id) return undefined;
-    reply.header('set-cookie', sessionCookie(opened.token, opened.session));
+    const cookie = sessionCookie(opened.token, opened.session);
+    reply.header('set-cookie', [cookie, ...forgetOldCheckouts(request, id)]);
     return opened.session.subject;
   }
 
