@@ -77,6 +77,7 @@ import { DisputesLostInPart1764132000000 } from './1764132000000-disputes-lost-i
 import { EraseWordsOfProviders1764134000000 } from './1764134000000-erase-words-of-providers';
 import { RewindBesideFolding1764136000000 } from './1764136000000-rewind-beside-folding';
 import { CorrectedCaptures1764141000000 } from './1764141000000-corrected-captures';
+import { PageSessionsBySubject1764150000000 } from './1764150000000-page-sessions-by-subject';
 import { WordsOfErasedCustomers1764137000000 } from './1764137000000-words-of-erased-customers';
 import { TimeOfFailing1764138000000 } from './1764138000000-time-of-failing';
 
@@ -155,4 +156,5 @@ export const MIGRATIONS = [
   TimeOfFailing1764138000000,
   BrakesOfKinds1764140000000,
   CorrectedCaptures1764141000000,
+  PageSessionsBySubject1764150000000,
 ];

@@ -9,6 +9,7 @@ import { type Accountable, recordAction } from '../order/operator-action';
 import { uuidv7 } from '../order/uuid';
 import { rehearse } from '../order/rehearse';
 import { forgetLimitsOf, takeTurnOf } from '../placing/forget-limits';
+import { SESSIONS_OF } from '../sessions/page-sessions';
 import { FORGET_WORDS_OF_KEYS } from './refund-keys';
 
 export interface ErasedCustomer {
@@ -70,7 +71,7 @@ export class EraseCustomer {
       await expectTurn(tx, customer);
       // Nobody makes a link from here on, and it sees those that were made meanwhile.
       await tx.rows(NO_MORE_LINKS, [customer]);
-      await tx.rows('DELETE FROM page_sessions WHERE subject = $1', [customer]);
+      await tx.rows(`DELETE FROM page_sessions WHERE ${SESSIONS_OF}`, [customer]);
       await expectGone(tx, customer);
       const erased = history as NonNullable<typeof history>;
       return { ...erased, orders: orderIds.length, streamed };

@@ -6,6 +6,7 @@ import { readHistory } from '../events/read-history';
 import { NamesInLogs } from '../order/names-in-logs';
 import type { OrderView } from '../order/order';
 import { onDataSource, readOrders } from '../order/order-rows';
+import { SESSIONS_OF } from '../sessions/page-sessions';
 import { customerNotFound } from './erase-customer';
 import { type KeptOfOrder, readKeptOf } from './kept-of-orders';
 
@@ -68,7 +69,7 @@ export class ExportCustomer {
       ),
       unpaidInARow: streak?.n ?? 0,
       pageSessions: await rows(
-        `SELECT page, created_at AS "createdAt" FROM page_sessions WHERE subject = $1
+        `SELECT page, created_at AS "createdAt" FROM page_sessions WHERE ${SESSIONS_OF}
           ORDER BY created_at`,
       ),
     };

@@ -46,6 +46,8 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/;
 const COLUMNS = `id, page, subject, scopes, order_id AS "orderId", opened_at AS "openedAt",
   ends_at AS "endsAt"`;
 const IS_OPEN = 'opened_at IS NOT NULL AND revoked_at IS NULL AND ends_at > now()';
+/** SQL: somebody's (`$1`) on every page, by the index on both: links of a month are many. */
+export const SESSIONS_OF = `page IN ('checkout', 'console') AND subject = $1`;
 /** Others may be open where a list has so many; the console's caption says so. */
 export const MAX_SESSIONS_LISTED = 200;
 
