@@ -100,6 +100,7 @@ describe('Authenticator with a secret', () => {
     ['with a subject too long', () => sign({ ...claims, sub: 'a'.repeat(201) })],
     ['with a NUL in its subject', () => sign({ ...claims, sub: 'a\0b' })],
     ['with half a pair of surrogates in its subject', () => sign({ ...claims, sub: 'a\ud800' })],
+    ['of who is called as an erased customer is', () => sign({ ...claims, sub: 'erased:0f' })],
     ['without an end', () => sign({ sub: 'ann', scope: 'orders' })],
     ['good for longer than AUTH_MAX_AGE', () => sign({ ...claims, exp: NOW + 3_700 })],
     ['older than AUTH_MAX_AGE', () => sign({ ...claims, iat: NOW - 3_601 })],

@@ -11,7 +11,7 @@ import type { Page } from '../order/page';
 import { onDataSource, readOrder } from '../order/order-rows';
 import { type OrderFilter, searchOrders } from '../order/search-orders';
 import { SettleClosing } from './settle-closing';
-import { isSubject } from '../order/subject';
+import { isCustomer, isSubject } from '../order/subject';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
 /** Reads one order; one that is overdue is closed by being looked at, where that can be done. */
@@ -95,7 +95,7 @@ export class ListOrders {
 
   /** Those of any customer where `customerId` is left out; one that is there and is no id, such as undefined, has none. */
   async list(filter: OrderFilter): Promise<Page<OrderView>> {
-    if ('customerId' in filter && !isSubject(filter.customerId))
+    if ('customerId' in filter && !isCustomer(filter.customerId))
       return { items: [], nextCursor: null };
     return searchOrders(onDataSource(this.dataSource), filter);
   }

@@ -5,6 +5,7 @@ import { insertOrders, insertProduct, TEST_SKU } from '../../../../test/support/
 import { paidOrder } from '../../../../test/support/paid-order';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
+import { ListOrders, ReadOrder } from '../closing/read-order';
 import { NoEventStream } from '../events/event-stream';
 import { RelayEvents } from '../events/relay-events';
 import { ConfirmReceipt } from '../fulfilment/confirm-receipt';
@@ -288,4 +289,20 @@ it.each([
   ['Ægir', 'for ægir'],
 ])('lets no reason be kept that names %s: "%s"', async (customer, reason) => {
   expect(await refusalOf(customer, reason)).toBe('invalid_request');
+});
+
+it('leaves orders that nobody is called to read, nor to place others beside', async () => {
+  await past('carol');
+  const { pseudonym } = await erase('carol');
+  const [{ id } = { id: '' }] = await world.rows<{ id: string }>(
+    'SELECT id FROM orders WHERE customer_id = $1 LIMIT 1',
+    [pseudonym],
+  );
+  await expect(world.get(ReadOrder).read(id, pseudonym)).rejects.toMatchObject({
+    code: 'order_not_found',
+  });
+  await expect(place(pseudonym)).rejects.toThrow('"erased:"');
+  // For operators they are there.
+  const listed = await world.get(ListOrders).list({ customerId: pseudonym, limit: 10 });
+  expect(listed.items).toHaveLength(3);
 });

@@ -3,7 +3,14 @@
  * of surrogates is none: Postgres would store all of them as one and the same customer.
  */
 const SUBJECT = /^[^\p{Cc}\p{Cs}]{1,200}$/u;
-export const SUBJECT_RULE = 'must have 1 to 200 characters, none of them for control';
+/** As what stands for an erased customer does (docs/privacy.md): whoever were called so had their orders. */
+const ERASED = 'erased:';
+export const SUBJECT_RULE = `must have 1 to 200 characters, none of them for control, and must not begin with "${ERASED}"`;
 
-export const isSubject = (value: unknown): value is string =>
+/** Who may have orders, or had them and was erased. */
+export const isCustomer = (value: unknown): value is string =>
   typeof value === 'string' && SUBJECT.test(value);
+
+/** Who may call, or be called, a customer from now on. */
+export const isSubject = (value: unknown): value is string =>
+  isCustomer(value) && !value.startsWith(ERASED);
