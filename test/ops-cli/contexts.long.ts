@@ -67,6 +67,24 @@ describe('lastcall, with contexts', () => {
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('schema')]);
   });
 
+  it('keeps each of several that are added at once', async () => {
+    const names = ['a', 'b', 'c', 'd'];
+    const env = { XDG_CONFIG_HOME: folder };
+    const added = await Promise.all(
+      names.map((name) => {
+        const args = ['context', 'add', name, '--database-url', 'postgres://h/shop'];
+        return lastcall(undefined, args, { env, alone: true });
+      }),
+    );
+    expect(added.map(({ code }) => code)).toEqual(names.map(() => 0));
+    const { stdout } = await lastcall(undefined, ['context', 'list', '--json'], { env });
+    const { items } = JSON.parse(stdout) as { items: { name: string; current: boolean }[] };
+    expect(items.map(({ name }) => name).sort()).toEqual(names);
+    const isFirst = (said: string) => said.includes('It is used from now on');
+    expect(items.filter(({ current }) => current)).toHaveLength(1);
+    expect(added.filter(({ stderr }) => isFirst(stderr))).toHaveLength(1);
+  });
+
   it('keeps a Redis of several servers as well, and shows no password of it', async () => {
     const run = (...args: string[]) =>
       lastcall(undefined, ['context', ...args], { env: { XDG_CONFIG_HOME: folder } });

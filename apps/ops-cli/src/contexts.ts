@@ -7,10 +7,13 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandFailure } from './command-failure';
 import { EXIT } from './exit-code';
 
@@ -27,6 +30,7 @@ export interface Contexts {
 
 const NONE: Contexts = { current: null, contexts: {} };
 const READABLE_BY_OTHERS = 0o077;
+const [TRY_EVERY_MS, TRIES, LEFT_AFTER_MS] = [20, 1_000, 5_000];
 
 /** `$XDG_CONFIG_HOME/lastcall/contexts.json`. It holds passwords: its owner's alone (0600). */
 export function contextsFile(env: NodeJS.ProcessEnv): string {
@@ -56,11 +60,63 @@ export function readContexts(env: NodeJS.ProcessEnv): Contexts {
   }
 }
 
+/**
+ * Changes them in turn: of two commands at once neither forgets what the other has kept.
+ * @throws {CommandFailure} what `change` or reading throws, and busy; nothing is changed then
+ */
+export async function changeContexts(
+  env: NodeJS.ProcessEnv,
+  change: (kept: Contexts) => Contexts,
+): Promise<Contexts> {
+  const file = contextsFile(env);
+  const lock = `${file}.lock`;
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    await take(lock);
+    try {
+      const changed = change(readContexts(env));
+      writeContexts(env, changed);
+      return changed;
+    } finally {
+      rmSync(lock, { force: true });
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof CommandFailure || code === undefined) throw error;
+    const what = `${file} cannot be written (${code})`;
+    const next = 'XDG_CONFIG_HOME names another folder';
+    const exitCode = EXIT.refused;
+    throw new CommandFailure({ code: 'contexts_refused', exitCode, what, next }, { cause: error });
+  }
+}
+
+/** Whoever has it is through in a moment: one that is old is of a process that was killed. */
+async function take(lock: string): Promise<void> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    try {
+      return closeSync(openSync(lock, 'wx', 0o600));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    const heldMs = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Infinity);
+    if (heldMs > LEFT_AFTER_MS) rmSync(lock, { force: true });
+    else await sleep(TRY_EVERY_MS);
+  }
+  throw new CommandFailure({
+    code: 'busy',
+    exitCode: EXIT.refused,
+    what: 'Other commands are changing the contexts',
+    next: `run it again; if none is, delete ${lock}`,
+  });
+}
+
 /** Put in place whole, and never readable by others, not for a moment. */
 export function writeContexts(env: NodeJS.ProcessEnv, contexts: Contexts): void {
   const file = contextsFile(env);
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const unfinished = `${file}.${process.pid}`;
+  // Of one with the same number, as in a container, that was killed.
+  rmSync(unfinished, { force: true });
   writeFileSync(unfinished, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
   chmodSync(unfinished, 0o600);
   renameSync(unfinished, file);
@@ -93,13 +149,16 @@ export function maskedUrl(url: string | undefined): string | null {
 
 function parse(file: string, text: string): Contexts {
   try {
-    const kept = JSON.parse(text) as Partial<Contexts> | null;
-    if (kept && typeof kept.contexts === 'object') return { ...NONE, ...kept };
+    const { current = null, contexts } = JSON.parse(text) as Partial<Contexts>;
+    const isKept = isObject(contexts) && Object.values(contexts).every(isObject);
+    if (isKept && (current === null || typeof current === 'string')) return { current, contexts };
   } catch {
     // Told below, without the text: it holds passwords.
   }
   throw refused(file, 'it is no JSON of ours', `delete ${file}, and add the contexts again`);
 }
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 function refused(file: string, why: string, next = `look who made it, and delete ${file}`) {
   return new CommandFailure({

@@ -1,15 +1,17 @@
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { contextsFile, readContexts, writeContexts } from './contexts';
+import { changeContexts, contextsFile, readContexts, writeContexts } from './contexts';
 import { locate, type Whereabouts } from './locate';
 
 const DATABASE_URL = 'postgres://shop:hidden@db.example/shop';
@@ -125,9 +127,41 @@ describe('locate', () => {
     chmodSync(contextsFile(env), 0o644);
     expect(() => readContexts(env)).toThrow('is not read');
     chmodSync(contextsFile(env), 0o600);
-    writeFileSync(contextsFile(env), `{"a": "${DATABASE_URL}`);
-    expect(() => readContexts(env)).toThrow(
-      expect.objectContaining({ message: expect.not.stringContaining('hidden') }),
-    );
+    const broken = [`{"a": "${DATABASE_URL}`, '{"contexts":null}', '{"contexts":{"a":null}}'];
+    for (const text of [...broken, '{"contexts":{},"current":7}', '[]']) {
+      writeFileSync(contextsFile(env), text);
+      expect(() => readContexts(env)).toThrow(
+        expect.objectContaining({
+          message: expect.stringContaining('is not read'),
+          parts: expect.not.objectContaining({ why: expect.stringContaining('hidden') }),
+        }),
+      );
+    }
+  });
+
+  it('says where contexts cannot be kept', async () => {
+    env = { ...env, XDG_CONFIG_HOME: join(root, 'file') };
+    writeFileSync(env.XDG_CONFIG_HOME as string, '');
+    await expect(changeContexts(env, (kept) => kept)).rejects.toMatchObject({
+      parts: { code: 'contexts_refused', what: `${contextsFile(env)} cannot be written (ENOTDIR)` },
+    });
+  });
+
+  it('changes contexts in turn, and waits for nobody who was killed at it', async () => {
+    const lock = `${contextsFile(env)}.lock`;
+    const add = (name: string) =>
+      changeContexts(env, (kept) => ({ ...kept, contexts: { ...kept.contexts, [name]: {} } }));
+    await add('a');
+    writeFileSync(lock, '');
+    const adding = add('c');
+    writeContexts(env, { current: null, contexts: { a: {}, b: {} } });
+    rmSync(lock);
+    await adding;
+    expect(Object.keys(readContexts(env).contexts)).toEqual(['a', 'b', 'c']);
+    writeFileSync(lock, '');
+    utimesSync(lock, new Date(0), new Date(0));
+    await add('d');
+    expect(Object.keys(readContexts(env).contexts)).toEqual(['a', 'b', 'c', 'd']);
+    expect(existsSync(lock)).toBe(false);
   });
 });

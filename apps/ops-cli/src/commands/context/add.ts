@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { usageFailure } from '../../command-failure';
-import { type Context, contextsFile, maskedUrl, readContexts, writeContexts } from '../../contexts';
+import { changeContexts, type Context, contextsFile, maskedUrl } from '../../contexts';
 import { OpsCommand } from '../../ops-command';
 
 const WAYS = ['database-url', 'of-home'];
@@ -69,9 +69,10 @@ export default class ContextAdd extends OpsCommand {
               : { DATABASE_SCHEMA: await schemaName(flags.schema) }),
             ...(redisUrl === undefined ? {} : { REDIS_URL: await redisAddress(redisUrl) }),
           };
-    const kept = readContexts(process.env);
-    const current = kept.current ?? name;
-    writeContexts(process.env, { current, contexts: { ...kept.contexts, [name]: context } });
+    const { current } = await changeContexts(process.env, (kept) => ({
+      current: kept.current ?? name,
+      contexts: { ...kept.contexts, [name]: context },
+    }));
     this.log(`Context ${name} is kept in ${contextsFile(process.env)}`);
     this.note(current === name ? 'It is used from now on' : `Next: lastcall context use ${name}`);
     return {

@@ -1,5 +1,5 @@
 import { Args } from '@oclif/core';
-import { contextNamed, readContexts, writeContexts } from '../../contexts';
+import { changeContexts, contextNamed } from '../../contexts';
 import { OpsCommand } from '../../ops-command';
 
 export default class ContextRemove extends OpsCommand {
@@ -16,13 +16,14 @@ export default class ContextRemove extends OpsCommand {
 
   async run(): Promise<{ removed: string; current: string | null }> {
     const { args } = await this.parse(ContextRemove);
-    const kept = readContexts(process.env);
-    contextNamed(kept, args.name);
-    const contexts = Object.fromEntries(
-      Object.entries(kept.contexts).filter(([name]) => name !== args.name),
-    );
-    const current = kept.current === args.name ? null : kept.current;
-    writeContexts(process.env, { current, contexts });
+    const { current } = await changeContexts(process.env, (kept) => {
+      contextNamed(kept, args.name);
+      const left = Object.entries(kept.contexts).filter(([name]) => name !== args.name);
+      return {
+        current: kept.current === args.name ? null : kept.current,
+        contexts: Object.fromEntries(left),
+      };
+    });
     this.log(`Context ${args.name} is forgotten`);
     return { removed: args.name, current };
   }

@@ -1,5 +1,5 @@
 import { Args } from '@oclif/core';
-import { contextNamed, readContexts, writeContexts } from '../../contexts';
+import { changeContexts, contextNamed } from '../../contexts';
 import { OpsCommand } from '../../ops-command';
 
 export default class ContextUse extends OpsCommand {
@@ -16,9 +16,10 @@ export default class ContextUse extends OpsCommand {
 
   async run(): Promise<{ current: string }> {
     const { args } = await this.parse(ContextUse);
-    const kept = readContexts(process.env);
-    contextNamed(kept, args.name);
-    writeContexts(process.env, { ...kept, current: args.name });
+    await changeContexts(process.env, (kept) => {
+      contextNamed(kept, args.name);
+      return { ...kept, current: args.name };
+    });
     this.log(`Context ${args.name} is used from now on`);
     return { current: args.name };
   }
