@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { BACKGROUND } from '../data-source';
 import { trying } from '../order/advisory-locks';
-import { nextWindow } from './event-window';
+import { nextWindow, WINDOW_LIMIT_MS } from './event-window';
 
 /** Events of one transaction, unless one that wrote them has more. */
 const WINDOW_ROWS = 5_000;
@@ -50,6 +50,7 @@ async function digestNext(tx: Transaction, windowRows: number): Promise<boolean>
   const [digest] = await tx.rows<{ until_tx: string }>('SELECT until_tx FROM history_digest');
   const window = await nextWindow(tx, 'order_events', digest?.until_tx ?? '0', windowRows);
   if (!window) return false;
+  await tx.limit(WINDOW_LIMIT_MS);
   await tx.rows(DIGEST, [window.fromTx, window.untilTx]);
   await tx.rows(`DELETE FROM close_lags WHERE minute < now() - ${KEPT}`);
   await tx.rows('UPDATE history_digest SET until_tx = $1::text::xid8', [window.untilTx]);

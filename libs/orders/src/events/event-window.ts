@@ -35,6 +35,12 @@ export async function oldestUnfinished(tx: Transaction): Promise<string> {
   return (row as { oldest: string }).oldest;
 }
 
+/**
+ * A window is one number at the least, and of a restored history all has one that was written until it was rewound:
+ * a day of a large shop, which takes longer than a statement may otherwise. Nobody waits for it.
+ */
+export const WINDOW_LIMIT_MS = 600_000;
+
 /** The transactions `fromTx` up to, and without, `untilTx`: all of them have ended. */
 export interface TxWindow {
   readonly fromTx: string;

@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { trying } from '../order/advisory-locks';
 import { BACKGROUND } from '../data-source';
-import { nextWindow, type TxWindow } from './event-window';
+import { nextWindow, type TxWindow, WINDOW_LIMIT_MS } from './event-window';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import {
   CONTENT,
@@ -96,6 +96,7 @@ export class SealHistory {
     window: TxWindow,
   ): Promise<Seal> {
     const bounds = [window.fromTx, window.untilTx];
+    await tx.limit(WINDOW_LIMIT_MS);
     for (const sql of NEW_SALTS[history]) await tx.rows(sql, bounds);
     const [sealed] = await tx.rows<Sealed & { sealedAt: Date }>(
       `SELECT *, now()::timestamptz(3) AS "sealedAt" FROM (${CONTENT(history)}) AS content`,
