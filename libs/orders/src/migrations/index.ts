@@ -77,9 +77,9 @@ import { DisputesLostInPart1764132000000 } from './1764132000000-disputes-lost-i
 import { EraseWordsOfProviders1764134000000 } from './1764134000000-erase-words-of-providers';
 import { RewindBesideFolding1764136000000 } from './1764136000000-rewind-beside-folding';
 import { CorrectedCaptures1764141000000 } from './1764141000000-corrected-captures';
-import { PageSessionsBySubject1764150000000 } from './1764150000000-page-sessions-by-subject';
 import { WordsOfErasedCustomers1764137000000 } from './1764137000000-words-of-erased-customers';
 import { TimeOfFailing1764138000000 } from './1764138000000-time-of-failing';
+import { PageSessionsBySubject1764150000000 } from './1764150000000-page-sessions-by-subject';
 
 /** Oldest first; TypeORM runs those that are missing. */
 export const MIGRATIONS = [
