@@ -149,7 +149,7 @@ const SPEC_MUTATIONS = [
     'late-waits-for-a-batch',
     'What comes due while a handler takes its time over a batch waits for that batch',
     'host/host-drains.spec.ts',
-    ['drain.ts', 'if (this.#underWay) this.#sendMore(this.#underWay);', ''],
+    ['drain.ts', 'if (round.isStuck) {', 'if (false) {'],
   ),
   seeded(
     'siblings-left-behind',

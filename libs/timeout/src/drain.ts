@@ -84,7 +84,6 @@ export class Drain {
    */
   run(by: Claimant, overdueByMs = 0, sinceMs = EVERYTHING_MS): Promise<DrainCounts> {
     this.lowWater.lower(sinceMs);
-    if (this.#underWay) this.#sendMore(this.#underWay);
     return this.#start(by, overdueByMs);
   }
 
