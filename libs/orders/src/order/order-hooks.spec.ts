@@ -106,6 +106,21 @@ it('is refused where two modules each provide the same hook, which would hear of
   );
 });
 
+class Deaf {}
+class Misspelt {
+  onTransitions = () => Promise.resolve();
+}
+it.each([Deaf, Misspelt])('is refused where it would hear of nothing (%p)', async (hook) => {
+  OrderHook()(hook as never);
+  await expect(hearIn({ providers: [hook] })).rejects.toThrow(
+    `The order hook ${hook.name} would hear of nothing: it must have a method \`onTransition(change, tx)\` or \`beforePlace(drafts, tx)\``,
+  );
+});
+
+it('hears of nothing where a test has nothing in its place', async () => {
+  expect(await hearIn({ providers: [{ provide: Coupons, useValue: {} }] })).toBe(true);
+});
+
 it('calls those of several modules that have one name for different hooks', async () => {
   const heard = jest.fn();
   @OrderHook()

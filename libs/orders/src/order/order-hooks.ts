@@ -62,6 +62,7 @@ export class OrderHooks implements OnModuleInit {
   /**
    * @throws {Error} for a hook that is no singleton: orders change outside of any request; and for one that two
    *   modules make each for itself: it would hear of each change twice, in one transaction
+   * @throws {TypeError} for a hook with neither method, as where one is misspelt
    */
   async onModuleInit(): Promise<void> {
     const marked = findMarked(this.discovery, isOrderHook);
@@ -79,6 +80,7 @@ export class OrderHooks implements OnModuleInit {
           'it would hear of each change twice. Provide it in one module, and export it to others that need it.',
       );
     }
+    marked.forEach(assertHears);
     this.#hooks = marked.map(([, { instance }]) => instance as HooksOrders).filter(isMade);
     // Our connections were open: a Postgres that restarts just now comes back.
     if (this.hasAny) this.#path = await onceBack(() => this.hostPath(), { wasThere: true });
@@ -200,6 +202,17 @@ function providedTwice(marked: readonly Marked[]): [Marked[1], Marked[1]] | unde
     if (twin) return [wrapper, twin[1]];
   }
   return undefined;
+}
+
+/** What a test has in the place of a hook may have no method: it is there to hear of nothing. */
+function assertHears([type, { instance }]: Marked): void {
+  if (!(instance instanceof type)) return;
+  const { onTransition, beforePlace } = instance as HooksOrders;
+  if (onTransition || beforePlace) return;
+  throw new TypeError(
+    `The order hook ${type.name} would hear of nothing: it must have a method ` +
+      '`onTransition(change, tx)` or `beforePlace(drafts, tx)`',
+  );
 }
 
 const linesOf = ({ orderId, items }: OrderDraft): StockLine[] =>
