@@ -1,4 +1,4 @@
-import type { Tx } from '@app/timeout';
+import { hasMethods, type Tx } from '@app/timeout';
 import type { ClosesOrders, OpenOrder, PaidOrder, TargetPayment } from './close-target';
 
 /**
@@ -7,10 +7,14 @@ import type { ClosesOrders, OpenOrder, PaidOrder, TargetPayment } from './close-
  * bug of the shop's, and undoes the transaction before money or orders suffer from it.
  */
 export class CheckedTarget {
+  /** @throws {TypeError} for one that lacks a method: its orders would never close */
   constructor(
     readonly kind: string,
     private readonly target: ClosesOrders,
-  ) {}
+  ) {
+    const lacked = METHODS.filter((name) => !hasMethods(target, [name]));
+    if (lacked.length > 0) throw this.#error(`it must have the methods ${lacked.join(', ')}`);
+  }
 
   async lockOpen(orderIds: readonly string[], tx: Tx): Promise<Map<string, boolean>> {
     if (orderIds.length === 0) return new Map();
@@ -94,6 +98,10 @@ export class CheckedTarget {
     return new TypeError(`The close target "${this.kind}": ${what}`);
   }
 }
+
+const METHODS = [
+  ...(['lockOpen', 'openPayments', 'findPayments', 'close', 'markPaid'] as const),
+] satisfies (keyof ClosesOrders)[];
 
 /** Made a text, a number or an instant, SQL's NULL would be one that is wrong. */
 const NEEDED = ['paymentId', 'orderId', 'amount', 'expiresAt'] as const;

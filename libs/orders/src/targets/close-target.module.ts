@@ -34,7 +34,7 @@ import { CloseTargetUnanswered1764133000000 } from '../migrations/1764133000000-
 import { hostTelemetry } from '../order/host-telemetry';
 import { guardProviders } from '../providers/create-providers';
 import { CheckedTarget } from './checked-target';
-import { type ClosesOrders, closeTargetOptions } from './close-target';
+import { assertKindsApart, type ClosesOrders, closeTargetOptions } from './close-target';
 import { CloseTargets } from './close-targets';
 import {
   checkGivenTargets,
@@ -108,6 +108,7 @@ export class CloseTargetModule {
   ): DynamicModule {
     checkGivenTargets(given);
     const { targets, timeouts, imports = [], inject, useFactory } = given;
+    assertKindsApart(targets);
     const make = useFactory as (...args: unknown[]) => CloseTargetModuleOptions;
     return {
       module: CloseTargetModule,
@@ -118,13 +119,18 @@ export class CloseTargetModule {
         { provide: OPTIONS, inject: [...(inject ?? [])], useFactory: make },
         {
           provide: TARGET_PARTS,
-          inject: [runtimeToken(timeouts ?? 'default'), OPTIONS, ...targets],
+          inject: [
+            { token: runtimeToken(timeouts ?? 'default'), optional: true },
+            OPTIONS,
+            ...targets,
+          ],
           useFactory: (
-            runtime: TimeoutRuntime,
+            runtime: TimeoutRuntime | undefined,
             options: CloseTargetModuleOptions,
             ...instances: ClosesOrders[]
           ) => {
             checkTargetOptions(options);
+            if (!runtime) throw noTimeouts(timeouts);
             return partsOf(runtime, options, targets, instances);
           },
         },
@@ -144,6 +150,15 @@ export class CloseTargetModule {
     };
   }
 }
+
+const noTimeouts = (name?: string): Error =>
+  new Error(
+    'CloseTargetModule needs ' +
+      (name === undefined
+        ? 'TimeoutModule.forRoot'
+        : `TimeoutModule.forRoot({ name: "${name}", ... })`) +
+      ' in the same application: by that its deadlines are armed, and its tables are there',
+  );
 
 async function partsOf(
   runtime: TimeoutRuntime,

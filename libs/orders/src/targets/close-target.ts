@@ -89,3 +89,18 @@ export function closeTargetOptions(target: { readonly name: string }): CloseTarg
   if (options?.kind) return options;
   throw new TypeError(`${target.name} is no @CloseTarget({ kind: '...' })`);
 }
+
+/** @throws {TypeError} where two are of one kind: their orders would be closed by one of them */
+export function assertKindsApart(targets: readonly { readonly name: string }[]): void {
+  const byKind = new Map<string, string>();
+  for (const target of targets) {
+    const { kind } = closeTargetOptions(target);
+    const other = byKind.get(kind);
+    if (other !== undefined) {
+      throw new TypeError(
+        `CloseTargetModule: ${other} and ${target.name} are both of the kind "${kind}": each target has one of its own`,
+      );
+    }
+    byKind.set(kind, target.name);
+  }
+}
