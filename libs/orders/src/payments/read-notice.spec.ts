@@ -17,6 +17,19 @@ const paid = (money: object) => ({
 });
 const disputed = (amount: unknown) => ({ type: 'dispute.opened', disputeId: 'du-1', amount });
 
+it.each([undefined, null, { eventId: 'evt-1' }])(
+  'a webhook without the bytes that were sent (%j) is refused before a provider is asked',
+  async (body) => {
+    const provider = new LedgerProvider();
+    const asked = jest.spyOn(provider, 'readWebhook');
+    const now = new Date();
+    const telemetry = silentOrdersTelemetry;
+    const reading = readNotice(provider, body as never, {}, { now, telemetry });
+    await expect(reading).rejects.toThrow('NestFactory.create(App, { rawBody: true })');
+    expect(asked).not.toHaveBeenCalled();
+  },
+);
+
 describe('what a provider is understood to say', () => {
   it('is passed on as it is', async () => {
     const money = { ...MONEY, amount: 0, paidAt: new Date(MONEY.paidAt) };

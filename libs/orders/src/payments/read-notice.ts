@@ -34,6 +34,7 @@ const noticeRules = z.object({
 /**
  * Has the provider verify a webhook on its raw bytes, and say what it is about; counts what is refused.
  * @throws {LastcallError} bad_signature, stale_timestamp, invalid_request; busy: it has to be sent again
+ * @throws {TypeError} for what was not sent so, such as a body that was parsed
  */
 export async function readNotice(
   provider: PaymentProvider,
@@ -41,6 +42,7 @@ export async function readNotice(
   headers: WebhookHeaders,
   { now, telemetry }: { readonly now: Date; readonly telemetry: OrdersTelemetry },
 ): Promise<ProviderNotice> {
+  assertSent(rawBody);
   try {
     const said = await provider.readWebhook(rawBody, headers, now);
     readInput(noticeRules, said);
@@ -57,4 +59,13 @@ export async function readNotice(
     telemetry.webhook(known ? code : 'malformed');
     throw error;
   }
+}
+
+/** A host's request has no `rawBody` unless it is asked for: a provider would fail of that by words of its own. */
+function assertSent(rawBody: unknown): void {
+  if (rawBody instanceof Uint8Array || typeof rawBody === 'string') return;
+  throw new TypeError(
+    'A webhook is read by the bytes that were sent, a Buffer: NestFactory.create(App, { rawBody: true }) keeps them as ' +
+      '`request.rawBody`, of a body that its parsers take',
+  );
 }
