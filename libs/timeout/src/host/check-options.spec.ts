@@ -1,3 +1,6 @@
+import 'reflect-metadata';
+import { Module } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { DataSource } from 'typeorm';
 import { NoopLock } from '../locks/noop.lock';
@@ -71,6 +74,11 @@ describe('the options of TimeoutModule', () => {
     [{ postgres, redis: 'redis://:50%@h' }, '`redis` must write a "%" in a name or a password'],
     [{ postgres, redis: 'redis+sentinel://h:26379' }, '`redis` names no master'],
     [{ postgres, schema: 7 }, '`schema` must be a text'],
+    [
+      { postgres, redis: { url: 'redis://h:6379' } },
+      '`redis` has `url`, which ioredis does not know: give the URL itself, or { host, port }',
+    ],
+    [{ postgres, redis: { connection: {} } }, '`redis` has `connection`, which ioredis does not'],
     [{ postgres, drainers: 0 }, '`drainers` must be at least 1'],
     [{ postgres, drainers: 17 }, '`drainers` must be at most 16'],
     [{ postgres, standstillLimitMs: 20_001 }, '`standstillLimitMs` must be at most 20000'],
@@ -132,6 +140,8 @@ describe('the options of TimeoutModule', () => {
   });
 });
 
+class Idle {}
+
 describe('what TimeoutModule is given', () => {
   it.each([
     [undefined, '`postgres` must be one of { url }'],
@@ -153,4 +163,33 @@ describe('what TimeoutModule is given', () => {
       expect(make).toThrow('TimeoutModule.forRootAsync: one of `useFactory`, `useClass` and');
     },
   );
+
+  it.each([
+    [{ role: 'arm' }, '`role` is one of the options that are made, and does not stand beside'],
+    [{ postgres }, '`postgres` is one of the options that are made, and does not stand beside'],
+    [{ isGlobal: true }, 'there is no option "isGlobal"; there are: name, imports, inject'],
+    [{ imports: class {} }, '`imports` must be a list of modules'],
+  ])('by forRootAsync, beside what makes the options, %j is refused at once', (beside, words) => {
+    const make = () => TimeoutModule.forRootAsync({ useFactory: go, ...beside } as never);
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(`TimeoutModule.forRootAsync: ${words}`);
+  });
+
+  it.each(['useClass', 'useExisting'])('by %s, which makes none, is refused', async (how) => {
+    @Module({ providers: [Idle], exports: [Idle] })
+    class Settings {}
+    const deadlines = TimeoutModule.forRootAsync({ imports: [Settings], [how]: Idle } as never);
+    await expect(Test.createTestingModule({ imports: [deadlines] }).compile()).rejects.toThrow(
+      'TimeoutModule.forRootAsync: Idle must have a method `createTimeoutOptions()`',
+    );
+  });
+
+  it('by forFeature is refused where it is no handler: it would never be called', () => {
+    class EndTrials {
+      handle = async () => ({ changed: 0 });
+    }
+    expect(() => TimeoutModule.forFeature([EndTrials])).toThrow(
+      new TypeError('TimeoutModule.forFeature: EndTrials is no @DeadlineHandler(kind)'),
+    );
+  });
 });

@@ -34,7 +34,7 @@ const redis = z
     orElse('a URL, options or a client of ioredis'),
   )
   .superRefine((value, context) => {
-    const message = typeof value === 'string' ? complaintOf(value) : undefined;
+    const message = typeof value === 'string' ? complaintOf(value) : complaintAboutNames(value);
     if (message) context.addIssue(message);
   });
 
@@ -46,6 +46,16 @@ function complaintOf(url: string): string | undefined {
   } catch (error) {
     return (error as Error).message;
   }
+}
+
+/** Where Redis is, as other libraries are told: ioredis passes over them, and goes to this machine. */
+const STRANGE_NAMES = ['url', 'uri', 'connection', 'connectionString', 'socket', 'hostname'];
+
+function complaintAboutNames(options: RedisAddress): string | undefined {
+  const given: Readonly<Record<string, unknown>> = isObject(options) ? options : {};
+  const strange = STRANGE_NAMES.find((name) => given[name] !== undefined);
+  if (!strange) return undefined;
+  return `has \`${strange}\`, which ioredis does not know: give the URL itself, or { host, port }`;
 }
 
 const telemetry = z.custom((value) => {
@@ -135,21 +145,13 @@ const OPTIONS = {
   telemetry,
 } satisfies Record<keyof TimeoutModuleOptions, z.ZodType>;
 
+export const OPTION_NAMES = Object.keys(OPTIONS);
+
 /** @throws {TypeError} naming every option that is wrong, and how it is right */
 export function checkOptions(options: TimeoutModuleOptions): TimeoutModuleOptions {
   assertOptions('TimeoutModule', OPTIONS, ['postgres'], options);
   if (typeof options.driver === 'string') assertHasNeeds(options.driver, options);
   return options;
-}
-
-/** @throws {TypeError} where nothing makes the options */
-export function checkAsyncOptions(options: unknown): void {
-  const given = isObject(options) ? options : {};
-  const isMade = hasMethods(given, ['useFactory']) || hasMethods(given, ['useClass']);
-  if (isMade || given.useExisting) return;
-  throw new TypeError(
-    'TimeoutModule.forRootAsync: one of `useFactory`, `useClass` and `useExisting` must make the options',
-  );
 }
 
 /** @throws {TypeError} for a name that is no text, or empty */

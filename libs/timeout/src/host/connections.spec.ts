@@ -54,6 +54,7 @@ async function settingsBeside(postgres: HostPostgres): Promise<Record<string, st
 }
 
 it.each([
+  ['x'.repeat(64), 'must have 63 characters at the most'],
   ['Lastcall', 'must be a name of small letters, digits and _'],
   ['pg_lastcall', "must be none of Postgres' own"],
   ['information_schema', "must be none of Postgres' own"],

@@ -7,7 +7,8 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { SecondTimeoutModuleError } from '../errors';
-import { checkAsyncOptions, checkName, checkOptions } from './check-options';
+import { checkAsyncOptions, checkHandlers, makeOptions } from './check-async-options';
+import { checkName, checkOptions } from './check-options';
 import type { HandlesDue } from './deadline-handler.decorator';
 import { bootWitness, witnessToken } from './loaded-at-boot';
 import { isObject } from './option-kinds';
@@ -50,6 +51,7 @@ export class TimeoutModule {
     handlers: readonly Type<HandlesDue>[],
     { imports = [] }: { readonly imports?: DynamicModule['imports'] } = {},
   ): DynamicModule {
+    checkHandlers(handlers);
     return { module: TimeoutHandlersModule, imports: [...imports], providers: [...handlers] };
   }
 }
@@ -92,15 +94,14 @@ function optionsProviders(
     const useFactory = options.useFactory as (...args: unknown[]) => unknown;
     return [{ provide, inject: [...(options.inject ?? [])], useFactory }];
   }
-  const make = (factory: TimeoutOptionsFactory) => factory.createTimeoutOptions();
-  if ('useExisting' in options) {
-    return [{ provide, inject: [options.useExisting], useFactory: make }];
-  }
+  const madeBy = (factory: Type<TimeoutOptionsFactory>): Provider => ({
+    provide,
+    inject: [factory],
+    useFactory: (made: TimeoutOptionsFactory) => makeOptions(made, factory),
+  });
+  if ('useExisting' in options) return [madeBy(options.useExisting)];
   const { useClass } = options;
-  return [
-    { provide: useClass, useClass },
-    { provide, inject: [useClass], useFactory: make },
-  ];
+  return [{ provide: useClass, useClass }, madeBy(useClass)];
 }
 
 /** @internal */
