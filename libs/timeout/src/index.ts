@@ -93,6 +93,7 @@ export { type HostTransactions, openHostTransactions } from './host/host-transac
 export { databaseId } from './host/installation-name';
 export { kindsArmedByHosts } from './host/kinds-of-orders';
 export { migratePlace } from './host/migrate-timeouts';
+export { toldSeldom } from './told-seldom';
 export { soundTelemetry } from './host/sound-telemetry';
 export type { Injected, InjectedAll } from './host/timeout-options';
 export { every, type EveryOptions, type Turns } from './every';

@@ -1,4 +1,4 @@
-import { soundTelemetry } from '@app/timeout';
+import { soundTelemetry, toldSeldom } from '@app/timeout';
 import { Logger } from '@nestjs/common';
 import { type HostOrdersTelemetry, type OrdersTelemetry, silentOrdersTelemetry } from './telemetry';
 
@@ -16,9 +16,10 @@ export function hostTelemetry(given: HostOrdersTelemetry = loggedTelemetry()): O
 function loggedTelemetry(): OrdersTelemetry {
   const logger = new Logger(NAME);
   const why = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+  const tellOfFailed = toldSeldom((text) => logger.warn(text));
   return {
     ...silentOrdersTelemetry,
-    failed: (what, error) => logger.warn(`${what}: ${why(error)}`),
+    failed: (what, error) => tellOfFailed(`${what}: ${why(error)}`),
     handlerFails: (kind, error) => logger.error(`Handling "${kind}" fails: ${why(error)}`),
     deadlineHeld: (kind, id, error) => logger.error(`"${kind}" of ${id} is held: ${why(error)}`),
     alert: (what, fields) => logger.error(`${what} ${JSON.stringify(fields)}`),

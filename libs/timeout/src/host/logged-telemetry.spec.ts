@@ -62,6 +62,27 @@ describe('what Nest’s logger hears of deadlines that fail', () => {
     expect(said).toEqual([words('busy'), words('busy'), words('other')]);
   });
 
+  it('is the same failure once a minute, and how often it came meanwhile', () => {
+    let uptimeMs = 0;
+    const telemetry = loggedTelemetry(() => uptimeMs);
+    const refused = () =>
+      Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    for (; uptimeMs < 120_000; uptimeMs += 200) telemetry.failed('timer driver', refused());
+    telemetry.failed('sweep', refused());
+    expect(said).toEqual([
+      'timer driver: connect ECONNREFUSED',
+      'timer driver: connect ECONNREFUSED (and 299 times before that, since it was told of)',
+      'sweep: connect ECONNREFUSED',
+    ]);
+  });
+
+  it('is the same failure anew where it came alone', () => {
+    let uptimeMs = 0;
+    const telemetry = loggedTelemetry(() => uptimeMs);
+    for (; uptimeMs < 200_000; uptimeMs += 100_000) telemetry.failed('afterCommit', 'no mail');
+    expect(said).toEqual(['afterCommit: no mail', 'afterCommit: no mail']);
+  });
+
   it('is that the timer’s store is well again', () => {
     const log = jest.spyOn(Logger.prototype, 'log').mockImplementation(note);
     const telemetry = loggedTelemetry();

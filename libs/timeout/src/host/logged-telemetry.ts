@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { isContention } from '../database-errors';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
+import { toldSeldom } from '../told-seldom';
 import { messageOf, stackOf, subjectOf, whyFailed } from './why-failed';
 
 /** What somebody holds is looked at every few seconds, for as long as it is held. */
@@ -21,6 +22,7 @@ export function loggedTelemetry(uptimeMs = () => performance.now()): TimeoutTele
       `Deadlines of kind "${kind}" (${size}) need rows that somebody holds: tried again until these are free, told of once a minute`,
     );
   };
+  const tellOfFailed = toldSeldom((text) => logger.warn(text), uptimeMs);
   const toldOf = new Map<string, string>();
   /** Batches of a kind that fail in one place are many: the way there is told once. */
   const whyAgain = (kind: string, error: unknown): string => {
@@ -60,6 +62,6 @@ export function loggedTelemetry(uptimeMs = () => performance.now()): TimeoutTele
       state === 'unhealthy'
         ? logger.warn(`The timer's store is unhealthy: ${whyFailed(reason)}`)
         : logger.log("The timer's store is well again"),
-    failed: (what, error) => logger.warn(`${what}: ${whyFailed(error)}`),
+    failed: (what, error) => tellOfFailed(`${what}: ${whyFailed(error)}`),
   };
 }
