@@ -116,10 +116,15 @@ export class Alarms {
     await this.#flushing;
   }
 
-  /** Offers nothing again from now on; {@link settled}. */
-  async close(): Promise<void> {
+  /** Offers nothing more from now on, also of what is handed to it; {@link settled} tells of what is under way. */
+  end(): void {
     this.#closed = true;
     clearTimeout(this.#retry);
+  }
+
+  /** As {@link end}; resolves once what is under way is. */
+  async close(): Promise<void> {
+    this.end();
     await this.settled();
   }
 

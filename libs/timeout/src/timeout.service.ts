@@ -196,6 +196,8 @@ export class TimeoutService {
     // What their slots still have rings for others: the driver takes no alarms once it has stopped.
     const armed = [this.alarms.settled(), this.sweep.stop()];
     await within(ARMED_LIMIT_MS, Promise.all(armed), 'Alarms were not armed');
+    // What batches under way still commit is others' to find: a driver that has stopped is no store that fails.
+    this.alarms.end();
     await within(STOP_LIMIT_MS, this.parts.driver.stop(), 'The timer driver did not stop');
     // What follows commits may wait for somebody outside; it is armed again, so it may be cut off.
     await within(STOP_LIMIT_MS, this.idle(), 'Work under way did not end');
