@@ -15,7 +15,7 @@ const [EARLIEST_MS, BEHIND_ALL_MS] = [Date.parse('0001-01-01'), Date.parse('+010
  *   keeps, and for a date that is none
  */
 export function assertSound(deadline: HostDeadline): void {
-  const { kind, subjectId, dueAt } = deadline;
+  const { kind, subjectId, dueAt } = Object(deadline) as HostDeadline;
   if (!kind) throw new TypeError('A deadline has a kind: the one of its @DeadlineHandler');
   if (subjectId === '' || subjectId === undefined || subjectId === null) {
     throw new TypeError(`A deadline of kind "${kind}" has no subjectId`);

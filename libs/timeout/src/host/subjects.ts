@@ -171,12 +171,22 @@ export class Subjects {
       subject: subjectId,
       due_at: dueAt?.toISOString(),
     }));
+    if (typeof (tx as Partial<HostTransaction> | undefined)?.query !== 'function')
+      throw noTransaction();
     const answer = await tx.query(sql, [JSON.stringify(rows)]);
+    if (!Array.isArray(answer)) throw noTransaction();
     // TypeORM answers to a DELETE with its rows and their number.
     const [first] = answer;
     return (Array.isArray(first) ? first : answer) as readonly Answer[];
   }
 }
+
+/** What a library has itself is no transaction of ours: the caller's is undone by what we throw. */
+const noTransaction = (): TypeError =>
+  new TypeError(
+    'A transaction is given as fromTypeOrm(manager), fromPg(client), fromKnex(trx), fromDrizzle(tx, sql) or ' +
+      'fromPrisma(tx), or is the `tx` of a handler',
+  );
 
 /** Of our own connections, which find the table by their path. */
 export const READ_SUBJECT = `SELECT ${COLUMNS} FROM timeout_subjects WHERE kind = $1 AND subject = $2`;
