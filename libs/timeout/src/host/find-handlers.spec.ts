@@ -121,3 +121,20 @@ describe('a @DeadlineHandler that Nest does not make by its class', () => {
     expect(() => assertFoundInTime([], found)).toThrow('{ provide: EndTrials, useFactory }');
   });
 });
+
+it('of one class that two modules provide is refused by the names of both', async () => {
+  @DeadlineHandler('trial-end')
+  class EndTrials implements HandlesDue {
+    handle = () => Promise.resolve({ changed: 0 });
+  }
+  @Module({ providers: [EndTrials] })
+  class Trials {}
+  @Module({ providers: [EndTrials] })
+  class Mails {}
+  const imports = [DiscoveryModule, Trials, Mails];
+  const app = await Test.createTestingModule({ imports }).compile();
+  expect(() => findHandlers(app.get(DiscoveryService), 'default')).toThrow(
+    'Keep one @DeadlineHandler("trial-end") of EndTrials, which is provided twice, in Trials and Mails: ' +
+      'provide it in one module, imported once, and export it to others that need it.',
+  );
+});

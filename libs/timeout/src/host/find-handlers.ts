@@ -31,7 +31,7 @@ export function findHandlers(discovery: DiscoveryService, name: string): readonl
     const { kind } = mark;
     const other = byKind.get(kind);
     if (other) {
-      throw new AmbiguousDeadlineHandlerError(kind, `${said(kind)} of ${other.of}, ${found.of}`);
+      throw new AmbiguousDeadlineHandlerError(kind, `${said(kind)} of ${both(other, found)}`);
     }
     byKind.set(kind, found);
   }
@@ -78,6 +78,16 @@ function assertSoundMark({ mark: { kind, maxBatch }, of }: FoundHandler): void {
   if (maxBatch === undefined || (Number.isSafeInteger(maxBatch) && maxBatch > 0)) return;
   throw new TypeError(
     `${said(kind)} of ${of}: \`maxBatch\` must be a whole number of 1 or more, not ${maxBatch}`,
+  );
+}
+
+/** Of one class there is one mark to be seen: which modules make it is what tells. */
+function both(one: FoundHandler, other: FoundHandler): string {
+  if (one.of !== other.of) return `${one.of}, ${other.of}`;
+  const [first, second] = [one, other].map(({ wrapper }) => wrapper.host?.name);
+  return (
+    `${one.of}, which is provided twice, in ${first} and ${second}: ` +
+    'provide it in one module, imported once, and export it to others that need it'
   );
 }
 
