@@ -174,12 +174,15 @@ export class Subjects {
     if (typeof (tx as Partial<HostTransaction> | undefined)?.query !== 'function')
       throw noTransaction();
     const answer = await tx.query(sql, [JSON.stringify(rows)]);
-    if (!Array.isArray(answer)) throw noTransaction();
+    if (!isList(answer)) throw noTransaction();
     // TypeORM answers to a DELETE with its rows and their number.
     const [first] = answer;
     return (Array.isArray(first) ? first : answer) as readonly Answer[];
   }
 }
+
+/** As it is typed, where a compiler has looked. */
+const isList = (answer: unknown): boolean => Array.isArray(answer);
 
 /** What a library has itself is no transaction of ours: the caller's is undone by what we throw. */
 const noTransaction = (): TypeError =>
