@@ -1,6 +1,7 @@
 import {
   enterHost,
   findMarked,
+  hasMethods,
   isMade,
   isSingleton,
   leaveHost,
@@ -207,8 +208,7 @@ function providedTwice(marked: readonly Marked[]): [Marked[1], Marked[1]] | unde
 /** What a test has in the place of a hook may have no method: it is there to hear of nothing. */
 function assertHears([type, { instance }]: Marked): void {
   if (!(instance instanceof type)) return;
-  const { onTransition, beforePlace } = instance as HooksOrders;
-  if (onTransition || beforePlace) return;
+  if (['onTransition', 'beforePlace'].some((name) => hasMethods(instance, [name]))) return;
   throw new TypeError(
     `The order hook ${type.name} would hear of nothing: it must have a method ` +
       '`onTransition(change, tx)` or `beforePlace(drafts, tx)`',
