@@ -10,8 +10,11 @@ import {
   ShipOrder,
   StartPayment,
 } from '@app/orders';
+import { DeliverWebhooks } from '../../libs/orders/src/deliveries/deliver-webhooks';
+import { FanOutEvents } from '../../libs/orders/src/deliveries/fan-out';
 import { CreateRefund } from '../../libs/orders/src/ops/create-refund';
 import { actAtDesk } from './desk/desk';
+import type { Endpoints } from './endpoints/endpoints';
 import { FoldStock } from '../../libs/orders/src/stock/fold-stock';
 import { TEST_SKU } from '../support/insert-orders';
 import type { World } from '../support/world';
@@ -27,7 +30,7 @@ const EXTENSION_MS = 5_000;
 /** Of what an order costs, in minor units. */
 const PART = 300;
 /** What a provider says of a refund that it will never make. */
-const REFUSED = {
+export const REFUSED = {
   state: 'FAILED',
   providerRefundId: null,
   why: 'closed',
@@ -36,6 +39,7 @@ const REFUSED = {
 
 export interface Surroundings {
   readonly outside: Outside;
+  readonly endpoints: Endpoints;
   readonly time: FakeTime;
   readonly locks: LockStore;
   readonly world: (process: number) => World;
@@ -56,6 +60,9 @@ export async function act(action: Action, around: Surroundings): Promise<void> {
 
 async function perform(action: Action, around: Surroundings): Promise<void> {
   if ('order' in action) return performOnOrder(action, around);
+  if ('endpoint' in action) {
+    return around.endpoints.act(action.do, action.endpoint, around.world(action.process));
+  }
   const { outside, time, locks } = around;
   switch (action.do) {
     case 'advance':
@@ -79,6 +86,12 @@ async function perform(action: Action, around: Surroundings): Promise<void> {
       return;
     case 'relay':
       await around.world(action.process).get(RelayEvents).runOnce();
+      return;
+    case 'fan out':
+      await around.world(action.process).get(FanOutEvents).runOnce();
+      return;
+    case 'deliver':
+      await around.world(action.process).get(DeliverWebhooks).runOnce();
       return;
     case 'fold':
       await around.world(action.process).get(FoldStock).runOnce();

@@ -8,8 +8,11 @@ import { openWorld, type World } from '../support/world';
 import { act, type Surroundings } from './actors';
 import { findFaults, heal } from './checks';
 import { clearDesk } from './desk/desk';
+import { endpointFaults, findGivenUp } from './endpoints/endpoint-checks';
+import { Endpoints } from './endpoints/endpoints';
 import { Outside } from './outside';
 import {
+  type Action,
   describeAction,
   describeProgram,
   type Program,
@@ -23,9 +26,9 @@ import { Stage } from './stage';
 const STOCK = 8;
 /** Things that happen to processes, not in them. */
 const OUTSIDE = -1;
-const OUTSIDE_ACTIONS = [
-  ...['advance', 'crash', 'lose locks', 'lose redis', 'linger', 'refuse refunds'],
-];
+const isOutside = (what: Action['do']): boolean =>
+  ['advance', 'crash', 'lose locks', 'lose redis', 'linger', 'refuse refunds'].includes(what) ||
+  what.startsWith('endpoint ');
 
 /** Those whose payment has ended in our books as a program begins. */
 const ENDED: readonly StartingOrder['payment'][] = ['failed', 'held'];
@@ -49,14 +52,19 @@ export class Explorer {
   /** Where all processes share the provider and the stream. */
   #first: World | undefined;
 
-  private constructor(private readonly stage: Stage) {}
+  private constructor(
+    private readonly stage: Stage,
+    private readonly endpoints: Endpoints,
+  ) {}
 
   static async open(): Promise<Explorer> {
-    return new Explorer(await Stage.open());
+    const stage = await Stage.open();
+    return new Explorer(stage, await Endpoints.open(stage.scheduler, stage.time));
   }
 
-  close(): Promise<void> {
-    return this.stage.close();
+  async close(): Promise<void> {
+    await this.endpoints.close();
+    await this.stage.close();
   }
 
   /** @throws {BrokenPromise} when a promise does not hold afterwards */
@@ -71,8 +79,12 @@ export class Explorer {
     const world = await this.#process(program.lock, 0);
     const { time } = this.stage;
     const tidy = program.hasDesk ? () => clearDesk(world, outside, time) : undefined;
+    faults.push(...(await findGivenUp(world, this.endpoints)));
     faults.push(...(await heal(world, outside, time, tidy)));
     faults.push(...(await findFaults(world, [...new Set([world, ...used])], outside)));
+    // Last, as it takes hours in which more would come due.
+    faults.push(...(await this.endpoints.heal(world)));
+    faults.push(...(await endpointFaults(world, this.endpoints)));
     if (faults.length === 0) return;
     throw new BrokenPromise(faults, describeProgram(program), this.stage.scheduler.trace);
   }
@@ -81,6 +93,7 @@ export class Explorer {
     const { lock, actions, schedule } = program;
     const around: Omit<Surroundings, 'linger'> = {
       outside,
+      endpoints: this.endpoints,
       time: this.stage.time,
       locks: this.stage.locks,
       isDead: () => this.stage.scheduler.isDead,
@@ -90,10 +103,9 @@ export class Explorer {
     const outsiders: Client[] = [];
     const actors = [];
     for (const [index, action] of actions.entries()) {
-      const isOutside = OUTSIDE_ACTIONS.includes(action.do);
       const actor: Actor = {
         name: `${index} ${describeAction(action)}`,
-        process: isOutside ? OUTSIDE : action.process,
+        process: isOutside(action.do) ? OUTSIDE : action.process,
       };
       const outsider = action.do === 'linger' ? await this.stage.outsider() : undefined;
       if (outsider) outsiders.push(outsider);
@@ -112,9 +124,11 @@ export class Explorer {
     }
   }
 
-  async #prepare(world: World, { orders, answers, earlyIds }: Program): Promise<Outside> {
+  async #prepare(world: World, program: Program): Promise<Outside> {
+    const { orders, answers, earlyIds, endpoints = [] } = program;
     await this.stage.begin({ earlyIds, answersAreLost: answers === 'lost' });
     world.stream.events.splice(0);
+    await this.endpoints.begin(world, endpoints);
     await insertProduct(world, TEST_SKU, STOCK);
     const known = [];
     for (const { payment, provider, latePayment, closesInMs } of orders) {
@@ -158,6 +172,8 @@ export class Explorer {
       databaseUrl: this.stage.url,
       lock: lock === 'on' ? new SharedLock(this.stage.locks) : new NoopLock(),
       providers: this.stage.providers,
+      // Those of a program are on this machine.
+      settings: { WEBHOOKS_ALLOW_PRIVATE: 'on' },
       ...(this.#first ? { beside: this.#first } : {}),
     });
     this.#first ??= world;
@@ -175,7 +191,7 @@ export class Explorer {
     const world = this.#processes.get(key);
     if (!world) return;
     this.#processes.delete(key);
-    await this.stage.cutOff(world);
+    await this.stage.cutOff([world.dataSource, world.drainDataSource]);
   }
 }
 

@@ -12,6 +12,8 @@ export class FakeTime {
   readonly #timers = new Map<object, { readonly atMs: number; readonly fire: () => void }>();
   /** True: transactions have their ids as they begin, so that ids and commits differ in order. */
   earlyIds = false;
+  /** How long a lock is waited for in transactions that a shop's own code is given; 0: as long as it takes. */
+  hostsLockLimit: '0' | '1ms' = '0';
 
   pass(ms: number): void {
     this.nowMs += ms;
@@ -71,15 +73,23 @@ const OURS = 'lastcall ';
  * Every statement, commit and rollback of the product becomes a step, whichever way it takes to
  * node-postgres.
  */
-export function instrumentPostgres(scheduler: Scheduler, time: FakeTime): void {
+export function instrumentPostgres(scheduler: Scheduler, time: FakeTime, path: string): void {
   const query = Client.prototype.query as unknown as Query;
   const inTransaction = new WeakSet<Client>();
-  const setTime = (client: Client, isLocal: boolean): Promise<unknown> =>
-    query.call(client, `SELECT set_config('fake.now_ms', '${time.nowMs}', ${isLocal})`);
+  /** Nobody's session waits for a lock by the machine's time, or looks past the fake clock. */
+  const settings = (): Record<string, string> => ({
+    ...{ 'fake.now_ms': String(time.nowMs), search_path: path, lock_timeout: '0' },
+  });
+  const setTime = (client: Client, isLocal: boolean): Promise<unknown> => {
+    const set = Object.entries(settings()).map(
+      ([name, value]) => `set_config('${name}', '${value}', ${isLocal})`,
+    );
+    return query.call(client, `SELECT ${set.join(', ')}`);
+  };
   const carryOut = async (client: Client, text: string, args: Parameters<Query>) => {
     if (!/^(COMMIT|ROLLBACK)/.test(text)) {
       if (!inTransaction.has(client)) await setTime(client, false);
-      return query.apply(client, args);
+      return query.apply(client, entersHost(text) ? limited(args, time.hostsLockLimit) : args);
     }
     inTransaction.delete(client);
     return query.apply(client, args);
@@ -100,6 +110,11 @@ export function instrumentPostgres(scheduler: Scheduler, time: FakeTime): void {
         end();
       }
     }
+    if (text.startsWith('RESET ')) {
+      // Nor is this: whoever sends it does not wait for it, and what goes by this connection next is behind it.
+      const end = scheduler.begin();
+      return query.apply(this, args).finally(end);
+    }
     const pid = (this as { processID?: number }).processID;
     return scheduler.step(nameOf(text, args), () => carryOut(this, text, args), pid);
   };
@@ -112,6 +127,18 @@ export function instrumentPostgres(scheduler: Scheduler, time: FakeTime): void {
     const chosen = isOurs && !isCallback ? replacement : query;
     return chosen.apply(this, args as Parameters<Query>);
   } as typeof Client.prototype.query;
+}
+
+/** Before a shop's own code is called in a transaction of ours (libs/timeout/src/host/host-session.ts). */
+const entersHost = (text: string): boolean =>
+  text.includes("set_config('lock_timeout', coalesce($2");
+
+/** A lock is given up before anybody else moves, or waited for: never as the machine is fast. */
+function limited([statement, ...rest]: Parameters<Query>, limit: string): Parameters<Query> {
+  const { values } = statement as { values?: unknown };
+  if (!Array.isArray(values)) throw new Error('A host is entered in another way than it was');
+  const [path, , names] = values as unknown[];
+  return [{ ...(statement as { text: string }), values: [path, limit, names] }, ...rest] as never;
 }
 
 /** Making a connection is no step, but nothing else moves meanwhile. */

@@ -9,6 +9,8 @@ const KINDS = {
   few: { count: 250, flags: [], of: '' },
   crowd: { count: 60, flags: ['--crowds'], of: ' of a crowd' },
   desk: { count: 250, flags: ['--desk'], of: ' of a desk' },
+  targets: { count: 250, flags: ['--targets'], of: ' of a shop with orders of its own' },
+  endpoints: { count: 250, flags: ['--endpoints'], of: ' with endpoints' },
 } as const;
 type Kind = keyof typeof KINDS;
 
@@ -48,17 +50,25 @@ export async function killMutations(names: readonly string[], oneIn = 1): Promis
 const limits = (): string =>
   `up to ${KINDS.few.count} random programs with each of the seeds ${SEEDS.join(', ')}, or ${KINDS.crowd.count} of a crowd`;
 
-async function findKiller({ name, inCrowds, atDesk, spec }: Mutation): Promise<Found | undefined> {
+async function findKiller(mutation: Mutation): Promise<Found | undefined> {
+  const { name, spec } = mutation;
   if (spec) {
     const fault = await killingTest(name, spec);
     return fault === undefined ? undefined : { where: `\`${spec}\``, fault: firstFault(fault) };
   }
-  const kind = inCrowds ? 'crowd' : atDesk ? 'desk' : 'few';
+  const kind = kindOf(mutation);
   for (const seed of SEEDS) {
     const found = await killingProgram(name, seed, kind);
     if (found) return found;
   }
   return undefined;
+}
+
+function kindOf({ inCrowds, atDesk, ofTargets, withEndpoints }: Mutation): Kind {
+  if (inCrowds) return 'crowd';
+  if (atDesk) return 'desk';
+  if (ofTargets) return 'targets';
+  return withEndpoints ? 'endpoints' : 'few';
 }
 
 /**

@@ -1,4 +1,4 @@
-// npm run test:races -- [--crowds|--desk] [--runs N] [--seed S] [--path P]: explores random programs, or one again.
+// npm run test:races -- [--crowds|--desk|--targets|--endpoints] [--runs N] [--seed S] [--path P]: explores random programs, or one again.
 // --mutations [--one-in N | name...]: shows that each seeded bug is found, and writes docs/mutations.md.
 import { inspect, parseArgs } from 'node:util';
 import * as fc from 'fast-check';
@@ -6,10 +6,13 @@ import { FOUND_SOMETHING, type Exploration } from './exploration';
 import { CrowdExplorer } from './crowd/crowd';
 import { crowdPrograms } from './crowd/crowd-program';
 import { deskPrograms } from './desk/desk-program';
+import { endpointPrograms } from './endpoints/endpoint-program';
 import { Explorer } from './explorer';
 import { killMutations } from './kill-mutations';
 import { programs } from './program';
 import { NO_BUG } from './seeded-runs';
+import { targetPrograms } from './targets/target-program';
+import { TargetExplorer } from './targets/targets';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -23,6 +26,10 @@ const { values, positionals } = parseArgs({
     crowds: { type: 'boolean', default: false },
     /** Programs in which operators settle money, and refunds fail. */
     desk: { type: 'boolean', default: false },
+    /** Programs of a shop with an orders table of its own. */
+    targets: { type: 'boolean', default: false },
+    /** Programs of a shop whose own systems hear of events, and fail. */
+    endpoints: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     mutations: { type: 'boolean', default: false },
     'one-in': { type: 'string', default: '1' },
@@ -48,8 +55,19 @@ async function run<P>(explorer: { run(program: P): Promise<void> }, program: P):
   throw new Error(`nobody handles a rejection, which ends a process: ${inspect(error)}`);
 }
 
+interface Explores<P> {
+  run(program: P): Promise<void>;
+  close(): Promise<void>;
+}
+
 async function explore(): Promise<Exploration> {
-  const explorer = values.crowds ? await CrowdExplorer.open() : await Explorer.open();
+  if (values.crowds) return exploreWith(await CrowdExplorer.open(), crowdPrograms);
+  if (values.targets) return exploreWith(await TargetExplorer.open(), targetPrograms);
+  const of = values.desk ? deskPrograms : values.endpoints ? endpointPrograms : programs;
+  return exploreWith(await Explorer.open(), of);
+}
+
+async function exploreWith<P>(explorer: Explores<P>, of: fc.Arbitrary<P>): Promise<Exploration> {
   const startedMs = performance.now();
   const seed = Number(values.seed);
   try {
@@ -59,18 +77,8 @@ async function explore(): Promise<Exploration> {
       ...(values.path ? { path: values.path } : {}),
       endOnFailure: values['stop-at-first'],
     };
-    const result =
-      explorer instanceof CrowdExplorer
-        ? await fc.check(
-            fc.asyncProperty(crowdPrograms, (program) => run(explorer, program)),
-            parameters,
-          )
-        : await fc.check(
-            fc.asyncProperty(values.desk ? deskPrograms : programs, (program) =>
-              run(explorer, program),
-            ),
-            parameters,
-          );
+    const played = fc.asyncProperty(of, (program) => run(explorer, program));
+    const result = await fc.check(played, parameters);
     const error = result.errorInstance;
     return {
       seed,
@@ -104,8 +112,10 @@ async function main(): Promise<number> {
   }
   console.log(broken);
   console.log(`\nafter ${count} programs (${took}); again by:`);
-  const kind = values.crowds ? '--crowds ' : values.desk ? '--desk ' : '';
-  console.log(`npm run test:races -- ${kind}--seed ${seed} --path ${path ?? ''}`);
+  const kind = (['crowds', 'desk', 'targets', 'endpoints'] as const).find((name) => values[name]);
+  console.log(
+    `npm run test:races -- ${kind ? `--${kind} ` : ''}--seed ${seed} --path ${path ?? ''}`,
+  );
   return FOUND_SOMETHING;
 }
 

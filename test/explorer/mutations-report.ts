@@ -53,8 +53,9 @@ function page(rows: ReadonlyMap<string, Row>, limits: string): string {
 Written by \`npm run test:races -- --mutations\`; each row is from its latest run. Each bug is planted in the
 sources while a test loads them (\`test/explorer/mutations.cjs\`); nothing of it is in the build. Some
 mechanisms have a test of their own that has to fail. For the others the race explorer runs
-${limits} (200 orders, three workers, their alarms), or as many as random ones of a desk (operators at work, refunds that fail). See one again with
-\`RACES_MUTATION=<name> npm run test:races -- [--crowds|--desk] --seed <seed>\`.
+${limits} (200 orders, three workers, their alarms), or as many as random ones of a desk (operators at work, refunds that fail),
+of a shop with an orders table of its own, or of one whose endpoints fail. See one again with
+\`RACES_MUTATION=<name> npm run test:races -- [--crowds|--desk|--targets|--endpoints] --seed <seed>\`.
 
 | bug | | found by | first fault | run |
 | --- | --- | --- | --- | --- |

@@ -3,10 +3,12 @@
 
 const { CROWD_MUTATIONS } = require('./crowd-mutations.cjs');
 const { DESK_MUTATIONS } = require('./desk-mutations.cjs');
+const { ENDPOINT_MUTATIONS } = require('./endpoint-mutations.cjs');
 const { MONEY_MUTATIONS } = require('./money-mutations.cjs');
 const { ALARM_MUTATIONS } = require('./alarm-mutations.cjs');
 const { INSTALLATION_MUTATIONS } = require('./installation-mutations.cjs');
 const { SPEC_MUTATIONS } = require('./spec-mutations.cjs');
+const { TARGET_RACE_MUTATIONS } = require('./target-race-mutations.cjs');
 const { TARGET_MUTATIONS } = require('./target-mutations.cjs');
 
 const ORDERS = 'libs/orders/src/';
@@ -14,9 +16,11 @@ const TIMEOUT = 'libs/timeout/src/';
 
 /**
  * @typedef {{ file: string, find: string, replace: string }} Edit
- * @typedef {{ name: string, what: string, edits: Edit[], inCrowds?: boolean, atDesk?: boolean, spec?: string }} Mutation
+ * @typedef {{ name: string, what: string, edits: Edit[], inCrowds?: boolean, atDesk?: boolean, ofTargets?: boolean, withEndpoints?: boolean, spec?: string }} Mutation
  * `inCrowds`: it takes many orders and several workers to find it.
  * `atDesk`: it takes operators at work, or refunds that fail.
+ * `ofTargets`: it takes a shop with an orders table of its own.
+ * `withEndpoints`: it takes systems of the shop's that hear of events, and fail.
  * `spec`: not the race explorer finds it, but this test.
  */
 
@@ -675,6 +679,8 @@ const MUTATIONS = [
   ...INSTALLATION_MUTATIONS,
   ...MONEY_MUTATIONS,
   ...TARGET_MUTATIONS,
+  ...TARGET_RACE_MUTATIONS,
+  ...ENDPOINT_MUTATIONS,
 ];
 
 module.exports = { MUTATIONS };

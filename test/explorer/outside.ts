@@ -9,6 +9,10 @@ export interface Sent extends Posted {
   readonly provider: string;
 }
 
+interface TakesWebhooks {
+  receive(provider: string, body: Buffer, headers: Posted['headers']): Promise<unknown>;
+}
+
 interface Known extends Pick<InsertedOrder, 'id' | 'amount'> {
   readonly payments: readonly { readonly id: string; readonly at: LedgerProvider }[];
 }
@@ -70,9 +74,14 @@ export class Outside {
   }
 
   /** Brings a webhook; one that is not answered with success stays to be sent again. */
-  async deliver(world: World, sent: Sent | undefined): Promise<void> {
+  deliver(world: World, sent: Sent | undefined): Promise<void> {
+    return this.bring(world.get(ReceiveWebhook), sent);
+  }
+
+  /** The same, to whom it is that takes them. */
+  async bring(taker: TakesWebhooks, sent: Sent | undefined): Promise<void> {
     if (!sent) return;
-    await world.get(ReceiveWebhook).receive(sent.provider, sent.body, sent.headers);
+    await taker.receive(sent.provider, sent.body, sent.headers);
     this.acknowledged.add(sent);
   }
 }

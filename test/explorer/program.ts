@@ -1,5 +1,7 @@
 import * as fc from 'fast-check';
 import type { DeskAction } from './desk/desk-action';
+import type { EndpointAction } from './endpoints/endpoint-action';
+import type { Wanted } from './endpoints/endpoints';
 import { PROVIDERS } from './stage';
 
 /** What happens to money that an order has: at the provider, at the buyer's bank, by an operator. */
@@ -19,6 +21,8 @@ export type Action = { readonly process: number } & (
   | {
       readonly do: 'crash' | 'lose locks' | 'lose redis' | 'ring' | 'sweep' | 'relay' | 'fold';
     }
+  | { readonly do: 'fan out' | 'deliver' }
+  | { readonly do: EndpointAction; readonly endpoint: number }
   /** Somebody's transaction has an id, and takes its time. */
   | { readonly do: 'linger' }
   /** From now on the providers send no refund. */
@@ -62,6 +66,8 @@ export interface Program {
   readonly earlyIds: boolean;
   /** True: operators see to what waits for them, also once all heals. */
   readonly hasDesk?: boolean;
+  /** The shop's own systems that hear of events, by what they want. */
+  readonly endpoints?: readonly Wanted[];
   readonly orders: readonly StartingOrder[];
   readonly actions: readonly Action[];
   /** At each step: which of those that could go on does; 0 is the one that went last. */
@@ -153,6 +159,7 @@ export function describeIds({ earlyIds }: { readonly earlyIds: boolean }): strin
 export function describeProgram(program: Program): string {
   return [
     `lock ${program.lock}, the provider's answers ${program.answers}${describeIds(program)}`,
+    ...(program.endpoints ?? []).map((wanted, index) => `endpoint ${index} wants ${wanted}`),
     ...program.orders.map(
       ({ payment, provider, latePayment, closesInMs }, index) =>
         `order ${index}: payment ${payment} at ${PROVIDERS[provider]}, late money: ${latePayment}, closes in ${closesInMs} ms`,

@@ -1,9 +1,8 @@
 import { migrate } from '@app/orders';
-import { Client } from 'pg';
+import { Client, type Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { LedgerProvider } from '../support/ledger-provider';
-import type { World } from '../support/world';
 import {
   FAKE_CLOCK_SQL,
   FakeTime,
@@ -28,8 +27,18 @@ interface Beginning {
   readonly answersAreLost?: boolean;
 }
 
-/** The fake clock before the real one; the tables are where it is. */
-const PATH = 'fake,pg_catalog';
+/** The fake clock before the real one; the tables are where it is, but for those of a shop's own. */
+const PATH = 'fake,pg_catalog,public';
+/** Where the product's tables are. */
+export const SCHEMA = 'fake';
+
+/** What is played with. */
+interface Tables {
+  /** Makes them in the database of this address, within {@link SCHEMA}. */
+  readonly make: (url: string) => Promise<unknown>;
+  /** All that a program may leave something in. */
+  readonly names: readonly string[];
+}
 
 /** What programs are played on: a database of their own, its time, and everybody's next step. */
 export class Stage {
@@ -47,15 +56,17 @@ export class Stage {
     readonly url: string,
     readonly monitor: Client,
     timers: ShopsTimers,
+    private readonly tables: Tables,
   ) {
     instrumentClock(this.time);
     instrumentTimers(this.scheduler, this.time, timers);
     instrumentConnecting(this.scheduler);
-    instrumentPostgres(this.scheduler, this.time);
+    instrumentPostgres(this.scheduler, this.time, PATH);
   }
 
   static async open(
     timers: ShopsTimers = { longestMs: Infinity, outsideFromMs: Infinity },
+    tables: Tables = ORDERS,
   ): Promise<Stage> {
     const database = await createTestDatabase();
     const monitor = new Client({ connectionString: database.url });
@@ -70,8 +81,10 @@ export class Stage {
     // Time is the program's: no limit of a session runs by the machine's.
     const limits = '-c idle_in_transaction_session_timeout=0 -c lock_timeout=0';
     url.searchParams.set('options', `-c search_path=${PATH} ${limits}`);
-    await migrate({ DATABASE_URL: url.href });
-    return new Stage(database, url.href, monitor, timers);
+    await tables.make(url.href);
+    // Also of what is made by connections with a search path of their own.
+    await monitor.query(DEFAULTS_BY_FAKE_CLOCK);
+    return new Stage(database, url.href, monitor, timers, tables);
   }
 
   /** From now on all that waits and measures does so by the shop's time, which passes where all wait. */
@@ -87,7 +100,8 @@ export class Stage {
 
   /** Everything is gone, and it is now again. `answersAreLost`: of all providers, for a while. */
   async begin({ earlyIds, answersAreLost = false }: Beginning): Promise<void> {
-    await this.monitor.query(EMPTY);
+    const { names } = this.tables;
+    await this.monitor.query(names.map((table) => `DELETE FROM ${table}`).join(';'));
     // A full second, so that a program meets the same slots each time.
     this.time.nowMs = Math.floor((Date.now() - MACHINES_AHEAD_MS) / 1_000) * 1_000;
     this.time.earlyIds = earlyIds;
@@ -117,8 +131,8 @@ export class Stage {
   }
 
   /** Its transactions vanish, its connections too. */
-  async cutOff(world: World): Promise<void> {
-    const pids = [world.dataSource, world.drainDataSource].flatMap(backendsOf);
+  async cutOff(pools: readonly (DataSource | Pool)[]): Promise<void> {
+    const pids = pools.flatMap(backendsOf);
     await this.monitor.query(
       `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = ANY ($1::int[])`,
       [pids],
@@ -135,15 +149,28 @@ export class Stage {
 }
 
 /** The connections that a pool has open; node-postgres shows them to nobody. */
-function backendsOf({ driver }: DataSource): number[] {
-  const pool = (driver as unknown as { master: { _clients: { processID?: number }[] } }).master;
-  return pool._clients.flatMap(({ processID }) => processID ?? []);
+function backendsOf(of: DataSource | Pool): number[] {
+  const pool = 'driver' in of ? (of.driver as unknown as { master: Pool }).master : of;
+  const { _clients: clients } = pool as unknown as { _clients: { processID?: number }[] };
+  return clients.flatMap(({ processID }) => processID ?? []);
 }
-const EMPTY = [
-  ...['refunds', 'payments', 'order_items', 'order_events', 'idempotency_keys', 'deadlines'],
-  ...['held_deadlines', 'webhook_events', 'orders', 'products'],
-  ...['unfolded_stock_movements', 'stock_movements', 'order_returns', 'money_movements'],
-  ...['timeout_brakes', 'machine_clocks', 'sweep_shards'],
-]
-  .map((table) => `DELETE FROM ${table}`)
-  .join(';');
+
+const DEFAULTS_BY_FAKE_CLOCK = `
+  DO $$ DECLARE one record; BEGIN
+    FOR one IN SELECT table_name, column_name FROM information_schema.columns
+                WHERE table_schema = '${SCHEMA}' AND column_default LIKE '%pg_catalog.now()%' LOOP
+      EXECUTE format('ALTER TABLE ${SCHEMA}.%I ALTER %I SET DEFAULT ${SCHEMA}.now()', one.table_name, one.column_name);
+    END LOOP;
+  END $$`;
+
+/** The order module's. */
+const ORDERS: Tables = {
+  make: (url) => migrate({ DATABASE_URL: url }),
+  names: [
+    ...['refunds', 'payments', 'order_items', 'order_events', 'idempotency_keys', 'deadlines'],
+    ...['held_deadlines', 'webhook_events', 'orders', 'products'],
+    ...['unfolded_stock_movements', 'stock_movements', 'order_returns', 'money_movements'],
+    ...['timeout_brakes', 'machine_clocks', 'sweep_shards'],
+    ...['webhook_deliveries', 'webhook_endpoints'],
+  ],
+};

@@ -218,7 +218,9 @@ export class CrowdExplorer {
   async #discard(key: string): Promise<void> {
     const process = this.#processes.get(key);
     this.#processes.delete(key);
-    if (process) await this.stage.cutOff(process.world);
+    if (!process) return;
+    const { dataSource, drainDataSource } = process.world;
+    await this.stage.cutOff([dataSource, drainDataSource]);
   }
 }
 

@@ -1,0 +1,40 @@
+// Seeded bugs of outgoing webhooks, found by programs whose endpoints fail; see mutations.cjs.
+
+const DELIVERIES = 'libs/orders/src/deliveries/';
+
+/**
+ * @param {string} name
+ * @param {string} what
+ * @param {string} file within libs/orders/src/deliveries
+ * @param {string} find
+ * @param {string} replace
+ * @returns {import('./mutations.cjs').Mutation}
+ */
+const seeded = (name, what, file, find, replace) => ({
+  name,
+  what,
+  withEndpoints: true,
+  edits: [{ file: `${DELIVERIES}${file}`, find, replace }],
+});
+
+const ENDPOINT_MUTATIONS = [
+  seeded(
+    'webhooks-overtake-what-waits',
+    'A webhook is held back by earlier ones of its order that are due, and not by such as wait to be tried again',
+    'claim-deliveries.ts',
+    `            AND ahead.version < d.version
+            AND CASE WHEN ahead.status = 'pending' THEN true END OFFSET 0)\`;`,
+    `            AND ahead.version < d.version
+            AND CASE WHEN ahead.status = 'pending' THEN ahead.next_attempt_at <= now() END OFFSET 0)\`;`,
+  ),
+  seeded(
+    'fan-out-passes-the-unfinished',
+    'Events are written down as webhooks up to now, past transactions that have not ended',
+    'fan-out.ts',
+    'UPDATE webhook_cursor SET tx_from = $1::text::xid8, tx_until = $2::text::xid8, last_id = $3',
+    `UPDATE webhook_cursor SET last_id = $3, tx_from = greatest($1::text::xid8, event_tx(pg_snapshot_xmax(pg_current_snapshot()))),
+       tx_until = greatest($2::text::xid8, event_tx(pg_snapshot_xmax(pg_current_snapshot())))`,
+  ),
+];
+
+module.exports = { ENDPOINT_MUTATIONS };
