@@ -1,4 +1,4 @@
-import type { Type } from '@nestjs/common';
+import { Logger, type Type } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import { AmbiguousDeadlineHandlerError, ScopedDeadlineHandlerError } from '../errors';
 import { findMarked, isSingleton } from './as-provider';
@@ -22,11 +22,9 @@ export interface FoundHandler {
  */
 export function findHandlers(discovery: DiscoveryService, name: string): readonly FoundHandler[] {
   const byKind = new Map<string, FoundHandler>();
-  const isMarked = (type: Type): boolean => Reflect.hasMetadata(HANDLER_MARK, type);
-  for (const [type, wrapper] of findMarked(discovery, isMarked)) {
-    const mark = Reflect.getMetadata(HANDLER_MARK, type) as HandlerMark;
-    if ((mark.timeouts ?? 'default') !== name) continue;
-    const found = { mark, of: type.name, wrapper };
+  for (const found of allMarked(discovery)) {
+    const { mark } = found;
+    if (timeoutsOf(mark) !== name) continue;
     assertSoundMark(found);
     const { kind } = mark;
     const other = byKind.get(kind);
@@ -37,6 +35,30 @@ export function findHandlers(discovery: DiscoveryService, name: string): readonl
   }
   return [...byKind.values()];
 }
+
+/** Another application may have their module, as where both share providers: so it is no error. */
+export function warnOfNobodys(discovery: DiscoveryService, names: readonly string[]): void {
+  const logger = new Logger('Timeouts');
+  for (const { mark, of } of allMarked(discovery)) {
+    const name = timeoutsOf(mark);
+    if (names.includes(name)) continue;
+    logger.warn(
+      `${of} is for a TimeoutModule of the name "${name}", and this application has none: it handles nothing. ` +
+        'Give that name to TimeoutModule.forRoot, or leave `timeouts` out for the one without a name',
+    );
+  }
+}
+
+function allMarked(discovery: DiscoveryService): FoundHandler[] {
+  const isMarked = (type: Type): boolean => Reflect.hasMetadata(HANDLER_MARK, type);
+  return findMarked(discovery, isMarked).map(([type, wrapper]) => ({
+    mark: Reflect.getMetadata(HANDLER_MARK, type) as HandlerMark,
+    of: type.name,
+    wrapper,
+  }));
+}
+
+const timeoutsOf = ({ timeouts = 'default' }: HandlerMark): string => timeouts;
 
 /**
  * Of those found before anything was made, and once everything is: what a factory makes under a name that is not

@@ -203,6 +203,21 @@ describe('a handler of a host', () => {
     ]);
   });
 
+  it('of a TimeoutModule that is not there is warned of, once for all that are', async () => {
+    @DeadlineHandler('trial-end', { timeouts: 'trails' })
+    class EndTrails extends EndTrials {}
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
+    for (const role of ['ring', 'arm'] as const) {
+      await start(EndTrails, { telemetry, role }, [EndTrials]);
+    }
+    const said = warn.mock.calls.map(([text]) => String(text));
+    warn.mockRestore();
+    const words =
+      'EndTrails is for a TimeoutModule of the name "trails", and this application has none: it handles nothing. ' +
+      'Give that name to TimeoutModule.forRoot, or leave `timeouts` out for the one without a name';
+    expect(said).toEqual([words]);
+  });
+
   it('that is missing for a kind is warned of, also where there is none at all', async () => {
     const place = await findPlace({ url: database.url }, 'lastcall');
     await migratePlace(place);

@@ -10,6 +10,7 @@ import { SecondTimeoutModuleError } from '../errors';
 import { checkAsyncOptions, checkHandlers, makeOptions } from './check-async-options';
 import { checkName, checkOptions } from './check-options';
 import type { HandlesDue } from './deadline-handler.decorator';
+import { warnOfNobodys } from './find-handlers';
 import { bootWitness, witnessToken } from './loaded-at-boot';
 import { isObject } from './option-kinds';
 import type {
@@ -20,7 +21,8 @@ import type {
 import { TimeoutRuntime } from './timeout-runtime';
 import { getTimeoutsToken } from './timeouts';
 
-const runtimeToken = (name: string): string => `LastcallRuntime:${name}`;
+const RUNTIME = 'LastcallRuntime:';
+const runtimeToken = (name: string): string => `${RUNTIME}${name}`;
 const optionsToken = (name: string): string => `LastcallOptions:${name}`;
 
 /**
@@ -74,16 +76,29 @@ function assemble(
       {
         provide: runtime,
         inject: [optionsToken(name), DiscoveryService],
-        useFactory: (given: TimeoutModuleOptions, discovery: DiscoveryService) => {
-          const ofThisName = discovery.getProviders().filter(({ token }) => token === runtime);
-          if (ofThisName.length > 1) throw new SecondTimeoutModuleError(name);
-          return TimeoutRuntime.open(name, given, discovery);
+        useFactory: async (given: TimeoutModuleOptions, discovery: DiscoveryService) => {
+          const names = namesOfAll(discovery);
+          if (names.filter((one) => one === name).length > 1) {
+            throw new SecondTimeoutModuleError(name);
+          }
+          const opened = await TimeoutRuntime.open(name, given, discovery);
+          if (opened.rings && names[0] === name) warnOfNobodys(discovery, names);
+          return opened;
         },
       },
       { provide: timeouts, inject: [runtime], useFactory: (one: TimeoutRuntime) => one.timeouts },
     ],
     exports: [timeouts, runtime],
   };
+}
+
+/** Of each TimeoutModule in this application. */
+function namesOfAll(discovery: DiscoveryService): string[] {
+  return discovery.getProviders().flatMap(({ token }) => {
+    return typeof token === 'string' && token.startsWith(RUNTIME)
+      ? [token.slice(RUNTIME.length)]
+      : [];
+  });
 }
 
 function optionsProviders(
