@@ -238,4 +238,18 @@ describe('money on hold for what it was, of which its provider tells another amo
       ...{ status: 'paid', balance: { captured: 1_000, held: 0 } },
     });
   });
+
+  it('pays no order before it is corrected, as nobody could correct it after that', async () => {
+    const order = await placed({ latePayment: 'hold' });
+    await world.get(ForceCloseOrder).forceClose(order.id, OLGA);
+    await until('its order is closed', async () => (await read(order)).status === 'closed');
+    for (const amount of [1_000, 800]) await tellTaken(order, amount);
+    await expect(settlePayment(world, order.paymentId, 'accept')).rejects.toMatchObject({
+      ...{ code: 'payment_not_settleable' },
+      message: expect.stringContaining('tells of 800 EUR (minor units) since') as string,
+    });
+    await tellTaken(order, 1_000);
+    await settlePayment(world, order.paymentId, 'accept');
+    expect(await read(order)).toMatchObject({ status: 'paid', balance: { held: 0 } });
+  });
 });

@@ -19,6 +19,16 @@ interface Claim {
   readonly currency: string;
 }
 
+/** What its provider has told last of a payment that it has told otherwise of since it was recorded. */
+export async function toldLast(tx: Transaction, paymentId: string): Promise<Claim | undefined> {
+  const [claim] = await tx.rows<Claim>(
+    `SELECT ref, amount, currency FROM money_movements
+      WHERE payment_id = $1 AND kind = 'mismatch' ORDER BY id DESC LIMIT 1`,
+    [paymentId],
+  );
+  return claim;
+}
+
 /**
  * What the provider has told last of a payment counts as taken from now on, instead of what was recorded before; what
  * is to go back of it is cut by that. Answers with the amount, or with why it cannot be. The caller has locked the
@@ -29,11 +39,7 @@ export async function correctCapture(
   timeouts: TimeoutService,
   { id: paymentId, orderId, holdReason, capturedAmount, capturedCurrency }: Recorded,
 ): Promise<number | string> {
-  const [claim] = await tx.rows<Claim>(
-    `SELECT ref, amount, currency FROM money_movements
-      WHERE payment_id = $1 AND kind = 'mismatch' ORDER BY id DESC LIMIT 1`,
-    [paymentId],
-  );
+  const claim = await toldLast(tx, paymentId);
   if (!claim) return 'only an amount that its provider has told otherwise since can be corrected';
   if (claim.currency !== capturedCurrency) {
     return 'its provider tells of another currency: keep it, and settle that with the customer';

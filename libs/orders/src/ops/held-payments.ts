@@ -5,7 +5,7 @@ import { DATABASE } from '../data-source';
 import { readBalances, refundable } from '../money/balance';
 import { noteUnowed } from '../money/cancel-unowed';
 import type { HoldReason } from '../money/capture.judgement';
-import { correctCapture, holdAgain } from './correct-capture';
+import { correctCapture, holdAgain, toldLast } from './correct-capture';
 import { LastcallError } from '../order/errors';
 import { idOf } from '../order/given-id';
 import type { RefundReason } from '../order/order';
@@ -163,6 +163,12 @@ export class SettlePayment {
     }
     if (payment.capturedAmount !== payment.amount) {
       throw notSettleable(id, 'its order costs another amount: refund or keep it');
+    }
+    // Once the hold is over, what was told by then is settled, and nobody could correct it.
+    const told = await toldLast(tx, id);
+    if (told && (Number(told.amount) !== payment.amount || told.currency !== payment.currency)) {
+      const what = `${told.amount} ${told.currency} (minor units)`;
+      throw notSettleable(id, `its provider tells of ${what} since: correct it first`);
     }
     if ((await leftOf(tx, orderId, id)) === 0) {
       throw notSettleable(id, 'nothing of it is left: it has gone back, or a dispute has taken it');
