@@ -33,6 +33,9 @@ describe('the options of TimeoutModule', () => {
       { postgres: { dataSource }, redis, role: 'arm', migrate: false },
       { postgres: { pool: { options: {} } }, redis: 'redis://127.0.0.1', sweepIntervalMs: 500 },
       { postgres, redis: { host: '127.0.0.1' }, schema: 'mine', driver: 'postgres' },
+      ...[{ host: 'h' }, { path: '/redis.sock' }, { sentinels: [], name: 'shop' }].map((place) => ({
+        ...{ postgres, redis: { ...place, url: 'redis://h', connectionString: 'for others' } },
+      })),
       { postgres, lock: new NoopLock(), telemetry: silentTelemetry, redis: undefined },
       { postgres, driver: 'redis-zset', redis: 'redis://127.0.0.1', sweepIntervalMs: 300_000 },
       { postgres, telemetry: { failed: () => undefined } },

@@ -48,13 +48,15 @@ function complaintOf(url: string): string | undefined {
   }
 }
 
-/** Where Redis is, as other libraries are told: ioredis passes over them, and goes to this machine. */
+/** Where Redis is, as other libraries are told: without one of its own, ioredis goes to this machine. */
 const STRANGE_NAMES = ['url', 'uri', 'connection', 'connectionString', 'socket', 'hostname'];
+const OWN_NAMES = ['host', 'path', 'sentinels', 'Connector'];
 
 function complaintAboutNames(options: RedisAddress): string | undefined {
   const given: Readonly<Record<string, unknown>> = isObject(options) ? options : {};
-  const strange = STRANGE_NAMES.find((name) => given[name] !== undefined);
-  if (!strange) return undefined;
+  const isGiven = (name: string): boolean => given[name] !== undefined;
+  const strange = STRANGE_NAMES.find(isGiven);
+  if (!strange || OWN_NAMES.some(isGiven)) return undefined;
   return `has \`${strange}\`, which ioredis does not know: give the URL itself, or { host, port }`;
 }
 
