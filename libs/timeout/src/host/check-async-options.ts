@@ -43,9 +43,18 @@ export function makeOptions(
   throw new TypeError(`${OF}: ${name} must have a method \`createTimeoutOptions()\``);
 }
 
-/** @throws {TypeError} for a class that no deadline would find */
-export function checkHandlers(handlers: readonly Type<HandlesDue>[]): void {
-  const unmarked = handlers.find((one) => !Reflect.hasMetadata(HANDLER_MARK, one));
-  if (!unmarked) return;
-  throw new TypeError(`TimeoutModule.forFeature: ${unmarked.name} is no @DeadlineHandler(kind)`);
+/**
+ * What is provided otherwise than by its class is looked at once it is made.
+ * @throws {TypeError} for a class that no deadline would find, and for what is none yet
+ */
+export function checkHandlers(handlers: readonly (Type<HandlesDue> | undefined)[]): void {
+  for (const one of handlers) {
+    if (one === undefined) {
+      throw new TypeError(
+        'TimeoutModule.forFeature: one of the handlers is undefined: two files import each other',
+      );
+    }
+    if (typeof one === 'function' && !Reflect.hasMetadata(HANDLER_MARK, one))
+      throw new TypeError(`TimeoutModule.forFeature: ${one.name} is no @DeadlineHandler(kind)`);
+  }
 }

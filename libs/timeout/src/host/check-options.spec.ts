@@ -187,6 +187,28 @@ describe('what TimeoutModule is given', () => {
     );
   });
 
+  it.each(['useFactory', 'useExisting'])('by useClass is asked beside no %s', async (absent) => {
+    class Settings {
+      createTimeoutOptions = () => ({ postgres: 'as it is made' });
+    }
+    const deadlines = TimeoutModule.forRootAsync({
+      ...{ [absent]: undefined, useClass: Settings },
+    } as never);
+    await expect(Test.createTestingModule({ imports: [deadlines] }).compile()).rejects.toThrow(
+      'TimeoutModule: `postgres` must be one of',
+    );
+  });
+
+  it('by forFeature may be provided by a factory, and is refused where a circular import has left none', () => {
+    const made = { provide: Idle, useFactory: () => new Idle() };
+    expect(TimeoutModule.forFeature([made as never])).toMatchObject({ providers: [made] });
+    expect(() => TimeoutModule.forFeature([undefined as never])).toThrow(
+      new TypeError(
+        'TimeoutModule.forFeature: one of the handlers is undefined: two files import each other',
+      ),
+    );
+  });
+
   it('by forFeature is refused where it is no handler: it would never be called', () => {
     class EndTrials {
       handle = async () => ({ changed: 0 });

@@ -105,18 +105,24 @@ function optionsProviders(
   provide: string,
   options: TimeoutModuleAsyncOptions<readonly InjectionToken[]>,
 ): Provider[] {
-  if ('useFactory' in options) {
-    const useFactory = options.useFactory as (...args: unknown[]) => unknown;
-    return [{ provide, inject: [...(options.inject ?? [])], useFactory }];
-  }
+  const { useFactory, useClass, useExisting, inject = [] } = options as Partial<AnyMaker>;
+  if (useFactory) return [{ provide, inject: [...inject], useFactory }];
   const madeBy = (factory: Type<TimeoutOptionsFactory>): Provider => ({
     provide,
     inject: [factory],
     useFactory: (made: TimeoutOptionsFactory) => makeOptions(made, factory),
   });
-  if ('useExisting' in options) return [madeBy(options.useExisting)];
-  const { useClass } = options;
-  return [{ provide: useClass, useClass }, madeBy(useClass)];
+  if (useExisting) return [madeBy(useExisting)];
+  const made = useClass as Type<TimeoutOptionsFactory>;
+  return [{ provide: made, useClass: made }, madeBy(made)];
+}
+
+/** What is undefined there is not given. */
+interface AnyMaker {
+  readonly inject: readonly InjectionToken[];
+  readonly useFactory: (...args: unknown[]) => unknown;
+  readonly useClass: Type<TimeoutOptionsFactory>;
+  readonly useExisting: Type<TimeoutOptionsFactory>;
 }
 
 /** @internal */
