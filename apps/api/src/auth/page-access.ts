@@ -20,6 +20,8 @@ const CHECKOUT_COOKIE = '__Host-lc-checkout-';
 const checkoutCookie = (orderId: string): string => `${CHECKOUT_COOKIE}${orderId}`;
 /** Browsers send all of them with each request: 4 kB, where proxies and Node refuse 8 and 16. */
 const MOST_CHECKOUTS = 40;
+/** Of a browser that has many more, as from before they were so few: proxies refuse answers with long heads, too. */
+const MOST_FORGOTTEN = 10;
 
 const BEARER = /^bearer\b/i;
 
@@ -95,9 +97,8 @@ export function forgetOldCheckouts(request: FastifyRequest, orderId: string): st
   const names = Object.keys(parseCookie(request.headers.cookie ?? ''));
   // Browsers send the oldest first.
   const others = names.filter((name) => isCheckout(name) && name !== checkoutCookie(orderId));
-  return others
-    .slice(0, Math.max(0, others.length - (MOST_CHECKOUTS - 1)))
-    .map((name) => cookie(name, '', 0));
+  const tooMany = Math.max(0, others.length - (MOST_CHECKOUTS - 1));
+  return others.slice(0, Math.min(tooMany, MOST_FORGOTTEN)).map((name) => cookie(name, '', 0));
 }
 
 const isCheckout = (name: string): boolean =>
