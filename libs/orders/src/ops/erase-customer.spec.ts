@@ -4,8 +4,11 @@ import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertOrders, insertProduct, TEST_SKU } from '../../../../test/support/insert-orders';
 import { paidOrder } from '../../../../test/support/paid-order';
 import { until } from '../../../../test/support/until';
+import { historyIsOver } from '../../../../test/support/history-is-over';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ListOrders, ReadOrder } from '../closing/read-order';
+import { SealHistory } from '../events/seal-history';
+import { verifyHistory } from '../events/verify-history';
 import { NoEventStream } from '../events/event-stream';
 import { RelayEvents } from '../events/relay-events';
 import { ConfirmReceipt } from '../fulfilment/confirm-receipt';
@@ -305,4 +308,19 @@ it('leaves orders that nobody is called to read, nor to place others beside', as
   // For operators they are there.
   const listed = await world.get(ListOrders).list({ customerId: pseudonym, limit: 10 });
   expect(listed.items).toHaveLength(3);
+});
+
+it('erases nobody twice: the seals of the history are over what stands for who was erased', async () => {
+  await past('dora');
+  await world.rows(
+    `INSERT INTO order_events (order_id, version, type, from_status, to_status, by, actor, tx)
+     SELECT id, 99, 'order.canceled', 'pending_payment', 'canceled', 'customer', 'dora', event_tx(pg_current_xact_id())
+       FROM orders WHERE customer_id = 'dora'`,
+  );
+  await historyIsOver(world);
+  await world.get(SealHistory).runOnce();
+  const { pseudonym } = await erase('dora');
+  const again = await refusalOf(pseudonym, WHY.reason);
+  const { breaks } = await verifyHistory(world, null, 'all');
+  expect([again, breaks]).toEqual(['invalid_request', []]);
 });

@@ -6,6 +6,7 @@ import { DATABASE } from '../data-source';
 import { EVENT_STREAM, type EventStream } from '../events/event-stream';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
+import { isPseudonym } from '../order/subject';
 import { uuidv7 } from '../order/uuid';
 import { rehearse } from '../order/rehearse';
 import { forgetLimitsOf, takeTurnOf } from '../placing/forget-limits';
@@ -48,6 +49,11 @@ export class EraseCustomer {
    */
   async erase(customer: string, command: EraseCommand): Promise<ErasedCustomer> {
     const { dryRun = false, ...accountable } = command;
+    // By another one in its place no seal of the history would hold.
+    if (isPseudonym(customer)) {
+      const message = 'this stands for a customer who has been erased: nothing of them is left';
+      throw new LastcallError('invalid_request', message);
+    }
     if (isNamedIn(accountable.reason, customer)) {
       throw new LastcallError('invalid_request', 'the reason names the customer: it is kept');
     }

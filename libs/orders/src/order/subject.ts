@@ -14,3 +14,6 @@ export const isCustomer = (value: unknown): value is string =>
 /** Who may call, or be called, a customer from now on. */
 export const isSubject = (value: unknown): value is string =>
   isCustomer(value) && !value.startsWith(ERASED);
+
+/** What stands for who was erased. */
+export const isPseudonym = (customer: string): boolean => /^erased:[0-9a-f]{32}$/.test(customer);
