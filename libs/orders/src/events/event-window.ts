@@ -37,7 +37,7 @@ export async function oldestUnfinished(tx: Transaction): Promise<string> {
 
 /**
  * A window is one number at the least, and of a restored history all has one that was written until it was rewound:
- * a day of a large shop, which takes longer than a statement may otherwise. Nobody waits for it.
+ * a day of a large shop, which takes longer than a statement may otherwise.
  */
 export const WINDOW_LIMIT_MS = 600_000;
 

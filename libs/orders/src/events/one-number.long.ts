@@ -2,6 +2,7 @@ import { historyIsOver } from '../../../../test/support/history-is-over';
 import { openWorld, type World } from '../../../../test/support/world';
 import { createDataSource } from '../data-source';
 import { silentOrdersTelemetry } from '../order/telemetry';
+import { examineHistory } from '../ops/doctor/examine-history';
 import { DigestHistory } from './digest-history';
 import { SealHistory } from './seal-history';
 
@@ -22,7 +23,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => world?.close());
 
-it('is sealed and counted, however many events a restored history has of one number', async () => {
+it('is sealed, counted and looked at by doctor, however many events a restored history has of one number', async () => {
   const url = new URL(world.config.DATABASE_URL);
   url.searchParams.set('options', `-c statement_timeout=${STATEMENT_LIMIT_MS}`);
   const hurried = createDataSource({ ...world.config, DATABASE_URL: url.href }, 'hurried', 1);
@@ -31,6 +32,10 @@ it('is sealed and counted, however many events a restored history has of one num
     const seals = await new SealHistory(hurried, null, silentOrdersTelemetry).runOnce();
     expect(seals).toMatchObject([{ history: 'order_events', rows: EVENTS }]);
     expect(await new DigestHistory(hurried).runOnce()).toEqual({ windows: 1 });
+    const [looked] = await examineHistory(hurried, { key: null, wholeHistory: false });
+    expect(looked).toMatchObject({
+      ...{ state: 'ok', detail: `1 seals hold; ${EVENTS} rows are as sealed` },
+    });
   } finally {
     await hurried.destroy();
   }

@@ -17,7 +17,7 @@ it.each([
   await insertOrders(world, { count: 1, closesInMs: 60_000 });
   await historyIsOver(world);
   await world.get(SealHistory).runOnce();
-  const checks = await examineHistory(world, { key: null, wholeHistory: true });
+  const checks = await examineHistory(world.dataSource, { key: null, wholeHistory: true });
   expect(checks.find(({ name }) => name === 'signatures')).toMatchObject({
     state: 'warning',
     detail,

@@ -1,5 +1,8 @@
+import { inTransaction } from '@app/timeout';
+import type { DataSource } from 'typeorm';
+import { WINDOW_LIMIT_MS } from '../../events/event-window';
 import { type Break, verifyHistory } from '../../events/verify-history';
-import type { Queryable } from '../../order/order-rows';
+import { onDataSource, type Queryable } from '../../order/order-rows';
 import { type Check, finding, ok, warning } from './check';
 
 /** Of each table read again unless all of it is asked for: seconds. */
@@ -15,10 +18,17 @@ export interface HistoryOptions {
 
 /** Whether the history is what was sealed: its rows, the chain of seals, and who has sealed it. */
 export async function examineHistory(
-  sql: Queryable,
+  dataSource: DataSource,
   { key, wholeHistory }: HistoryOptions,
 ): Promise<Check[]> {
-  const report = await verifyHistory(sql, key, wholeHistory ? 'all' : NEWEST_ROWS);
+  const sql = onDataSource(dataSource);
+  const newest = wholeHistory ? 'all' : NEWEST_ROWS;
+  const report = await verifyHistory(sql, key, newest, (read) =>
+    inTransaction(dataSource, async (tx) => {
+      await tx.limit(WINDOW_LIMIT_MS);
+      return read(tx);
+    }),
+  );
   const { seals, rows, sealedRows, breaks, isSigned } = report;
   const looked = rows < sealedRows ? `the newest ${rows} of ${sealedRows} rows` : `${rows} rows`;
   const checks = [

@@ -79,10 +79,14 @@ export class ExamineInstallation {
       ['flow', 'deadlines', () => this.#deadlines()],
       ['flow', 'alarms', async () => [await this.#alarms()]],
       ['provider', 'all', () => this.providers.run()],
-      ['history', 'seals', () => examineHistory(sql, { key: this.sealKey, wholeHistory })],
+      ['history', 'seals', () => this.#history(wholeHistory)],
       ['invariants', 'all', () => examineInvariants(sql, latenessLimitMs(this.config))],
     ];
     return lookAtAll(looks, tellOfSlow);
+  }
+
+  #history(wholeHistory: boolean): Promise<Check[]> {
+    return examineHistory(this.dataSource, { key: this.sealKey, wholeHistory });
   }
 
   async #flow(canSweep: boolean): Promise<Check[]> {
