@@ -759,6 +759,14 @@ const MONEY_MUTATIONS = [
     "decision === 'correct' && payment.holdReason === null",
   ),
   seeded(
+    'accepted-before-corrected',
+    'Late money of which its provider tells another amount since pays its order, and can be corrected no more',
+    CORRECTED,
+    'ops/held-payments.ts',
+    'if (told && (Number(told.amount)',
+    'if (told && false && (Number(told.amount)',
+  ),
+  seeded(
     'settled-by-any-amount',
     'An operator who has sent another amount than what is owed has settled the refund all the same',
     FINISHED,
@@ -1157,6 +1165,14 @@ const MONEY_MUTATIONS = [
     'group-commit-options.ts',
     'performance.now() - beganMs > TRIED_IN_PARTS_FOR_MS',
     'beganMs < 0',
+  ),
+  seeded(
+    'erased-twice',
+    'What stands for an erased customer is erased as a customer is, and a seal of the history is broken',
+    ERASURE,
+    'ops/erase-customer.ts',
+    'if (isPseudonym(customer)) {',
+    'if (isPseudonym(customer) && false) {',
   ),
   seeded(
     'erased-order-revived',
