@@ -26,7 +26,12 @@ it.each<[ErrorCode, RegExp]>([
 it.each([
   ['orders.extend', /its open payment/, /^start a worker, and/],
   ['refunds.create-at-provider', /its money is with a provider/, /^start a worker, and/],
-  ['refunds.create', /its hooks/, /^start a worker of the host/],
+  [
+    'refunds.create',
+    /its hooks/,
+    /^start a worker of the host that has the money's provider, too,/,
+  ],
+  ['orders.cancel', /its hooks/, /^start a worker of the host, and/],
 ] as const)('says why %s needs a worker, where none has come for it', async (what, why, next) => {
   const { parts } = await explainFailure(new ErrandError('not_taken', what), { command: 'any' });
   expect(parts).toMatchObject({ code: 'no_worker', exitCode: 6 });

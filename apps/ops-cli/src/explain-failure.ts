@@ -201,7 +201,7 @@ function withoutAnswer(error: unknown): CommandFailure | undefined {
     const what = 'No worker has come for it yet: it is withdrawn, nothing was changed';
     const next = NOT_HERE[error.what]
       ? 'start a worker, and run it again: one that has its provider; lastcall doctor shows who is alive, and who has which'
-      : 'start a worker of the host, and run it again; lastcall doctor shows who is alive. Where there ' +
+      : `start a worker of the host${error.what === 'refunds.create' ? " that has the money's provider, too" : ''}, and run it again; lastcall doctor shows who is alive. Where there ` +
         'is no such host any more, the runbook says what to do';
     return new CommandFailure({
       code: 'no_worker',
