@@ -58,6 +58,20 @@ it('gives up nothing by a clock that is days ahead, or for days in which nobody 
   expect(await deliver()).toEqual({ delivered: 2, failed: 0 });
 });
 
+it('gives up after six days what was refused, however seldom, and nothing that was never asked for', async () => {
+  await closedOrders(1);
+  fails(503);
+  await deliver();
+  await waitIsOver();
+  const late = `UPDATE webhook_deliveries SET retry_until = now() - interval '73 hours'`;
+  await bench.world.rows(`${late}, attempts = 0`);
+  await bench.world.get(Retention).runOnce();
+  expect(await statuses()).toEqual({ pending: 2 });
+  await bench.world.rows(`${late}, attempts = 1`);
+  await bench.world.get(Retention).runOnce();
+  expect(await statuses()).toEqual({ dead: 2 });
+});
+
 it('gives up what has waited for three days for an endpoint that is off', async () => {
   await closedOrders(1);
   fails(410);

@@ -15,7 +15,8 @@ const settledBefore = (status: string, age: string): string => `
 /**
  * Statements for retention, each with `$1` rows at the most and `n`, how many there were: what was
  * delivered a week ago, what died a month ago, and all of endpoints that are deleted; and what has
- * waited for an endpoint that is off is given up when its time is over.
+ * waited for an endpoint that is off is given up when its time is over. So is, after twice that time, what
+ * one that takes others has refused: where it refuses more than it can be asked for again, they would grow in number.
  */
 export const FORGET_DELIVERIES = [
   settledBefore('delivered', DELIVERED_FOR),
@@ -38,7 +39,8 @@ export const FORGET_DELIVERIES = [
         SELECT id FROM webhook_deliveries
          WHERE status = 'pending' AND settled_at IS NULL
            AND retry_until < now() AND next_attempt_at < now()
-           AND endpoint_id IN (SELECT id FROM webhook_endpoints WHERE status = 'off')
+           AND (endpoint_id IN (SELECT id FROM webhook_endpoints WHERE status = 'off')
+                OR attempts > 0 AND retry_until < now() - interval '${RETRY_FOR}')
          ORDER BY retry_until LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING 1)
    SELECT count(*)::int AS n FROM given_up`,
 ] as const;
