@@ -114,6 +114,7 @@ export class Explorer {
     }
     try {
       await this.stage.scheduler.run(actors, schedule);
+      await this.stage.comeToRest();
       return [];
     } catch (error) {
       // Whatever it left running would disturb the next program.

@@ -67,7 +67,7 @@ type Query = (
 ) => Promise<unknown>;
 
 /** The connections of the product have names that begin so. */
-const OURS = 'lastcall ';
+export const OURS = 'lastcall ';
 
 /**
  * Every statement, commit and rollback of the product becomes a step, whichever way it takes to

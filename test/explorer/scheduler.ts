@@ -31,7 +31,8 @@ export type FindBlocked = (pids: readonly number[]) => Promise<ReadonlySet<numbe
 const QUIET_TURNS = 3;
 /** A statement that takes longer than this is looked at: does it wait for somebody's lock? */
 const LOOK_AFTER_MS = 3;
-const STUCK_MS = 8_000;
+/** So long nobody does anything who is waited for. */
+export const STUCK_MS = 8_000;
 const MAX_STEPS = 3_000;
 
 /**
@@ -93,9 +94,9 @@ export class Scheduler {
     }
   }
 
-  /** After a run: time goes on for what was left behind in the background. */
+  /** After a run: time goes on for what was left behind in the background, what is due first before the rest. */
   fireLeftTimers(): void {
-    for (const { go } of this.#left.splice(0)) go();
+    for (const { go } of this.#left.splice(0).sort((a, b) => a.afterMs - b.afterMs)) go();
   }
 
   /** One step of the current actor: parks, does `act` when chosen. Outside a run, just `act`. */

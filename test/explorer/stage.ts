@@ -1,8 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { migrate } from '@app/orders';
 import { Client, type Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { LedgerProvider } from '../support/ledger-provider';
+import { slowness } from '../support/slowness';
 import {
   FAKE_CLOCK_SQL,
   FakeTime,
@@ -11,9 +13,10 @@ import {
   instrumentMonotonicClock,
   instrumentPostgres,
   instrumentTimers,
+  OURS,
   type ShopsTimers,
 } from './instrument';
-import { Scheduler } from './scheduler';
+import { Scheduler, STUCK_MS } from './scheduler';
 import { LockStore } from './shared-lock';
 
 /** Machines are an hour ahead of the database here: whoever decides by theirs closes too early. */
@@ -114,6 +117,24 @@ export class Stage {
     }
   }
 
+  /**
+   * After a run: what was left behind in the background goes on, until nobody is in the midst of a transaction. What
+   * one has locked, or the turn that it has, would be had by nobody in any program that follows.
+   */
+  async comeToRest(): Promise<void> {
+    this.scheduler.fireLeftTimers();
+    const giveUpAtMs = performance.now() + STUCK_MS * slowness();
+    for (;;) {
+      const { rows } = await this.monitor.query<{ query: string }>(IN_THE_MIDST);
+      const [left] = rows;
+      if (!left) return;
+      if (performance.now() > giveUpAtMs) {
+        throw new Error(`Somebody is left in the midst of a transaction, after: ${left.query}`);
+      }
+      await delay(2);
+    }
+  }
+
   /** Somebody else's transaction: it has an id, and ends when the schedule says. */
   async linger(outsider: Client): Promise<void> {
     const pid = (outsider as { processID?: number }).processID;
@@ -154,6 +175,11 @@ function backendsOf(of: DataSource | Pool): number[] {
   const { _clients: clients } = pool as unknown as { _clients: { processID?: number }[] };
   return clients.flatMap(({ processID }) => processID ?? []);
 }
+
+const IN_THE_MIDST = `
+  SELECT query FROM pg_stat_activity
+   WHERE datname = current_database() AND application_name LIKE '${OURS}%' AND xact_start IS NOT NULL
+   ORDER BY xact_start LIMIT 1`;
 
 const DEFAULTS_BY_FAKE_CLOCK = `
   DO $$ DECLARE one record; BEGIN

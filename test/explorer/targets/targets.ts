@@ -145,6 +145,7 @@ export class TargetExplorer {
     });
     try {
       await scheduler.run(actors, schedule);
+      await this.stage.comeToRest();
       return [];
     } catch (error) {
       // Whatever it left running would disturb the next program.
@@ -155,8 +156,7 @@ export class TargetExplorer {
 
   /** Providers answer and repeat what was not taken, operators look, time passes: until all is quiet. */
   async #heal(shop: TargetShop, outside: TargetOutside): Promise<string[]> {
-    const { scheduler, time, monitor } = this.stage;
-    scheduler.fireLeftTimers();
+    const { time, monitor } = this.stage;
     time.hostsLockLimit = '0';
     for (let round = 0; round < ROUNDS; round++) {
       // One whose answers are lost stays so for the first round: what it did is not known.
@@ -193,6 +193,7 @@ export class TargetExplorer {
     const caught = (): Promise<void> =>
       act().catch((error: unknown) => void (failed = String(error)));
     await this.stage.scheduler.run([{ actor, act: caught }], []);
+    await this.stage.comeToRest();
     return failed;
   }
 
