@@ -95,6 +95,8 @@ export function instrumentPostgres(scheduler: Scheduler, time: FakeTime, path: s
     return query.apply(client, args);
   };
   const replacement: Query = async function (...args) {
+    // Who waited for one of its pool's connections as it was killed is given one after that.
+    if (scheduler.isDead) return new Promise<never>(() => undefined);
     const text = (typeof args[0] === 'string' ? args[0] : args[0].text).trim();
     if (/^(BEGIN|START TRANSACTION)/.test(text)) {
       // Not a step of its own: it meets nobody. Now is now until the transaction ends.
