@@ -57,8 +57,10 @@ export class Explorer {
     private readonly endpoints: Endpoints,
   ) {}
 
-  static async open(): Promise<Explorer> {
+  /** `keepsTime`: the shop's time passes where all wait, and not by an action alone. */
+  static async open({ keepsTime = false } = {}): Promise<Explorer> {
     const stage = await Stage.open();
+    if (keepsTime) stage.keepTime();
     return new Explorer(stage, await Endpoints.open(stage.scheduler, stage.time));
   }
 

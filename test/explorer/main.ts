@@ -64,7 +64,7 @@ async function explore(): Promise<Exploration> {
   if (values.crowds) return exploreWith(await CrowdExplorer.open(), crowdPrograms);
   if (values.targets) return exploreWith(await TargetExplorer.open(), targetPrograms);
   const of = values.desk ? deskPrograms : values.endpoints ? endpointPrograms : programs;
-  return exploreWith(await Explorer.open(), of);
+  return exploreWith(await Explorer.open({ keepsTime: values.endpoints }), of);
 }
 
 async function exploreWith<P>(explorer: Explores<P>, of: fc.Arbitrary<P>): Promise<Exploration> {

@@ -50,6 +50,7 @@ export class TargetExplorer {
 
   static async open(): Promise<TargetExplorer> {
     const stage = await Stage.open(undefined, TARGET_TABLES);
+    stage.keepTime();
     return new TargetExplorer(stage, await stage.outsider());
   }
 
