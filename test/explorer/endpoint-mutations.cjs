@@ -35,6 +35,13 @@ const ENDPOINT_MUTATIONS = [
     `UPDATE webhook_cursor SET last_id = $3, tx_from = greatest($1::text::xid8, event_tx(pg_snapshot_xmax(pg_current_snapshot()))),
        tx_until = greatest($2::text::xid8, event_tx(pg_snapshot_xmax(pg_current_snapshot())))`,
   ),
+  seeded(
+    'time-without-workers-counts',
+    'An endpoint is switched off for the days in which nobody asked it',
+    'deliver-webhooks.ts',
+    "least(now() - coalesce(failed_at, now()), ${LONGEST_BACKOFF_MS} * interval '1 millisecond')",
+    'now() - coalesce(failed_at, now())',
+  ),
 ];
 
 module.exports = { ENDPOINT_MUTATIONS };

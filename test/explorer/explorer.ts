@@ -155,6 +155,7 @@ export class Explorer {
       await outside.deliver(world, outside.pay(paymentId, new Date(this.stage.time.nowMs)));
       if (payment === 'canceled') await world.get(CancelOrderByOperator).cancel(orderId, OPERATOR);
     }
+    await this.endpoints.askTheRefusing(world);
     return outside;
   }
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { DeskAction } from './desk/desk-action';
 import type { EndpointAction } from './endpoints/endpoint-action';
-import type { Wanted } from './endpoints/endpoints';
+import type { StartingEndpoint } from './endpoints/endpoints';
 import { PROVIDERS } from './stage';
 
 /** What happens to money that an order has: at the provider, at the buyer's bank, by an operator. */
@@ -66,8 +66,8 @@ export interface Program {
   readonly earlyIds: boolean;
   /** True: operators see to what waits for them, also once all heals. */
   readonly hasDesk?: boolean;
-  /** The shop's own systems that hear of events, by what they want. */
-  readonly endpoints?: readonly Wanted[];
+  /** The shop's own systems that hear of events. */
+  readonly endpoints?: readonly StartingEndpoint[];
   readonly orders: readonly StartingOrder[];
   readonly actions: readonly Action[];
   /** At each step: which of those that could go on does; 0 is the one that went last. */
@@ -159,7 +159,9 @@ export function describeIds({ earlyIds }: { readonly earlyIds: boolean }): strin
 export function describeProgram(program: Program): string {
   return [
     `lock ${program.lock}, the provider's answers ${program.answers}${describeIds(program)}`,
-    ...(program.endpoints ?? []).map((wanted, index) => `endpoint ${index} wants ${wanted}`),
+    ...(program.endpoints ?? []).map(
+      ({ wants, mood }, index) => `endpoint ${index} wants ${wants}, and ${mood}`,
+    ),
     ...program.orders.map(
       ({ payment, provider, latePayment, closesInMs }, index) =>
         `order ${index}: payment ${payment} at ${PROVIDERS[provider]}, late money: ${latePayment}, closes in ${closesInMs} ms`,

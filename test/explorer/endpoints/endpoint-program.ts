@@ -11,7 +11,7 @@ import {
   startingOrder,
 } from '../program';
 import type { EndpointAction } from './endpoint-action';
-import type { Wanted } from './endpoints';
+import type { StartingEndpoint } from './endpoints';
 
 const ENDPOINTS = 2;
 const HOURS_MS = 3_600_000;
@@ -26,7 +26,12 @@ const work = fc.record({
 const wait: fc.Arbitrary<Action> = fc.record({
   process,
   do: fc.constant('advance' as const),
-  ms: fc.constantFrom(5_500, 61_000, 7 * HOURS_MS, 80 * HOURS_MS),
+  ms: fc.constantFrom(5_500, 61_000, 7 * HOURS_MS, 80 * HOURS_MS, 80 * HOURS_MS),
+});
+
+const startingEndpoint: fc.Arbitrary<StartingEndpoint> = fc.record({
+  wants: one('all', 'all', 'some'),
+  mood: one('works', 'works', 'refuses'),
 });
 
 const anything = (orders: number): fc.Arbitrary<Action> =>
@@ -50,10 +55,7 @@ const anything = (orders: number): fc.Arbitrary<Action> =>
 /** Programs of a shop whose own systems hear of events, and fail. */
 export const endpointPrograms: fc.Arbitrary<Program> = one(1, 1, 2).chain((orders) =>
   fc.record({
-    endpoints: fc.array(one<Wanted>('all', 'all', 'some'), {
-      minLength: 1,
-      maxLength: ENDPOINTS,
-    }),
+    endpoints: fc.array(startingEndpoint, { minLength: 1, maxLength: ENDPOINTS }),
     lock: one('off', 'on'),
     answers: fc.constant('heard' as const),
     earlyIds: fc.boolean(),

@@ -21,8 +21,11 @@ const LEASE_IS_OVER_MS = 61_000;
 /** Longer than the longest pause, and three of them are no three days. */
 const PAUSE_IS_OVER_MS = 7 * 3_600_000;
 
-/** Which events an endpoint of a program wants. */
-export type Wanted = 'all' | 'some';
+/** An endpoint as a program begins: one that refuses has been asked in vain where anything has happened. */
+export interface StartingEndpoint {
+  readonly wants: 'all' | 'some';
+  readonly mood: 'works' | 'refuses';
+}
 
 /** A webhook that has come to an endpoint. */
 export interface Arrived {
@@ -63,14 +66,14 @@ export class Endpoints {
   }
 
   /** A program's begin to hear; those of the one before are gone with its tables. */
-  async begin(world: World, wanted: readonly Wanted[]): Promise<void> {
+  async begin(world: World, starting: readonly StartingEndpoint[]): Promise<void> {
     this.all.splice(0);
-    for (const [index, what] of wanted.entries()) {
+    for (const [index, { wants, mood }] of starting.entries()) {
       const listener = this.listeners[index] as WebhookListener;
-      const events = what === 'all' ? ['*'] : SOME;
+      const events = wants === 'all' ? ['*'] : SOME;
       const made = await world.get(WebhookEndpoints).create({ url: listener.url, events }, OLGA);
       const endpoint: Endpoint = {
-        ...{ id: made.endpoint.id, listener, mood: 'works', arrived: [] },
+        ...{ id: made.endpoint.id, listener, mood, arrived: [] },
         ...{ refusals: 0, wasGone: false, hasGivenUp: false },
       };
       listener.answer = ({ orderId, version, type }, response) => {
@@ -84,6 +87,13 @@ export class Endpoints {
       };
       this.all.push(endpoint);
     }
+  }
+
+  /** Those that refuse are asked once about what has happened before the program. */
+  async askTheRefusing(world: World): Promise<void> {
+    if (this.all.every(({ mood }) => mood === 'works')) return;
+    await fanOutAll(world, world.get(FanOutEvents));
+    await world.get(DeliverWebhooks).runOnce();
   }
 
   /** Does one action; `index` may be of one that the program does not have. */
