@@ -1,6 +1,6 @@
 import { ReceiveWebhook } from '@app/orders';
 import type { LedgerEntry } from '../support/ledger-entry';
-import type { LedgerProvider, Posted } from '../support/ledger-provider';
+import { idAtProvider, type LedgerProvider, type Posted } from '../support/ledger-provider';
 import type { InsertedOrder } from '../support/insert-orders';
 import type { World } from '../support/world';
 
@@ -52,11 +52,11 @@ export class Outside {
 
   /** Where this payment was made, if it has come there. */
   at(paymentId: string): LedgerProvider | undefined {
-    return this.providers.find(({ entries }) => entries.has(`pay-${paymentId}`));
+    return this.providers.find(({ entries }) => entries.has(idAtProvider(paymentId)));
   }
 
   entry(paymentId: string): LedgerEntry | undefined {
-    return this.at(paymentId)?.entries.get(`pay-${paymentId}`);
+    return this.at(paymentId)?.entries.get(idAtProvider(paymentId));
   }
 
   /** The buyer pays; undefined when the provider refuses, or knows of no such payment. */

@@ -33,6 +33,9 @@ export interface Posted {
   readonly headers: Record<string, string>;
 }
 
+/** What it knows a payment of ours by. */
+export const idAtProvider = (paymentId: string): string => `pay-${paymentId}`;
+
 /** A provider in this process, with a real ledger: each call decides at once and has one effect. */
 export class LedgerProvider implements PaymentProvider {
   readonly takesRealMoney = false;
@@ -120,7 +123,7 @@ export class LedgerProvider implements PaymentProvider {
   /** Writes a payment as if it had been created, for rows that a test has put into Postgres. */
   open(ref: Pick<Ref, 'paymentId' | 'amount' | 'currency'>): LedgerEntry {
     const entry: LedgerEntry = {
-      id: `pay-${ref.paymentId}`,
+      id: idAtProvider(ref.paymentId),
       reference: ref.paymentId,
       amount: ref.amount,
       currency: ref.currency,

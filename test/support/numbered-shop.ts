@@ -19,7 +19,7 @@ export const NUMBERED_TABLES = `
     closings int NOT NULL DEFAULT 0, payings int NOT NULL DEFAULT 0);
   CREATE TABLE public.payments (
     id serial PRIMARY KEY, order_id int NOT NULL, provider text NOT NULL, reference text UNIQUE NOT NULL,
-    amount bigint NOT NULL, expires_at timestamptz NOT NULL)`;
+    provider_id text, amount bigint NOT NULL, expires_at timestamptz NOT NULL)`;
 
 /** Its orders, closed by lastcall: integers for ids, bigint for money, and no status for a fence. */
 @CloseTarget({ kind: KIND, maxBatch: 200 })
@@ -65,7 +65,7 @@ export class NumberedOrders implements ClosesOrders {
   }
 }
 
-const PAYMENTS = `SELECT reference AS "paymentId", NULL AS "providerPaymentId", amount, 'EUR' AS currency,
+const PAYMENTS = `SELECT reference AS "paymentId", provider_id AS "providerPaymentId", amount, 'EUR' AS currency,
   expires_at AS "expiresAt", order_id AS "orderId", provider FROM payments`;
 
 /** What an order of that shop is by now. */

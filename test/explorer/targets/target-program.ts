@@ -19,6 +19,8 @@ export interface TargetProgram {
   readonly latePayment: 'refund' | 'hold';
   /** Of rows that somebody has: waited for until they are free, or given up before anybody moves. */
   readonly locks: 'waited for' | 'given up';
+  /** `written`: the shop knows its payments by the ids that their providers have for them, too. */
+  readonly ids: 'written' | 'unwritten';
   readonly earlyIds: boolean;
   readonly orders: readonly TargetStartingOrder[];
   readonly actions: readonly TargetAction[];
@@ -132,6 +134,7 @@ const surroundings = fc.record({
   answers: one('heard', 'heard', 'heard', 'lost'),
   latePayment: one('refund', 'refund', 'hold'),
   locks: one('waited for', 'given up'),
+  ids: one('written', 'unwritten'),
   earlyIds: fc.boolean(),
   schedule: fc.array(fc.nat(5), { minLength: 60, maxLength: 120, size: 'max' }),
 });
@@ -141,9 +144,9 @@ export const targetPrograms: fc.Arbitrary<TargetProgram> = fc
   .map(([what, around]) => ({ ...around, ...what }));
 
 export function describeTargets(program: TargetProgram): string {
-  const { answers, latePayment, locks } = program;
+  const { answers, latePayment, locks, ids } = program;
   return [
-    `the provider's answers ${answers}, late money: ${latePayment}, locks ${locks}${describeIds(program)}`,
+    `the provider's answers ${answers}, late money: ${latePayment}, locks ${locks}, ids at providers ${ids}${describeIds(program)}`,
     ...program.orders.map(
       ({ payment, provider, closesInMs }, index) =>
         `order ${index}: payment ${payment} at ${PROVIDERS[provider]}, closes in ${closesInMs} ms`,

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { fromPg } from '../../../libs/timeout/src/public';
-import type { LedgerProvider } from '../../support/ledger-provider';
+import { idAtProvider, type LedgerProvider } from '../../support/ledger-provider';
 import { KIND } from '../../support/numbered-shop';
 import { BrokenPromise } from '../explorer';
 import { PROCESSES } from '../program';
@@ -83,7 +83,7 @@ export class TargetExplorer {
   }
 
   /** Orders with their deadlines and payments, as the shop writes them; and what has become of them before. */
-  async #prepare(shop: TargetShop, { orders }: TargetProgram): Promise<TargetOutside> {
+  async #prepare(shop: TargetShop, { orders, ids }: TargetProgram): Promise<TargetOutside> {
     const { providers, time } = this.stage;
     const known = [];
     const numbers = new TargetOutside(providers, []);
@@ -94,8 +94,12 @@ export class TargetExplorer {
         const at = providers[(order.provider + n) % providers.length] as LedgerProvider;
         const reference = numbers.nextReference();
         await this.client.query(
-          `INSERT INTO payments (order_id, provider, reference, amount, expires_at) VALUES ($1, $2, $3, $4, $5)`,
-          [id, at.name, reference, AMOUNT, new Date(time.nowMs + PAYABLE_FOR_MS)],
+          `INSERT INTO payments (order_id, provider, reference, provider_id, amount, expires_at)
+           VALUES ($1, $2, $3, $4, $5, $6)`,
+          [
+            ...[id, at.name, reference, ids === 'written' ? idAtProvider(reference) : null],
+            ...[AMOUNT, new Date(time.nowMs + PAYABLE_FOR_MS)],
+          ],
         );
         payments.push({ id: reference, at });
       }
