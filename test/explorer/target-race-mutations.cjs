@@ -39,6 +39,27 @@ const TARGET_RACE_MUTATIONS = [
     "SET attempt = CASE status WHEN 'failed' THEN attempt + 1 ELSE attempt END,",
     "SET attempt = CASE status WHEN 'pending' THEN attempt ELSE attempt + least(asked, 1) END,",
   ),
+  seeded(
+    'ended-beats-captured',
+    'A payment that its provider says has ended counts as ended, though money of it is recorded by then',
+    'target-payments.ts',
+    'ON CONFLICT DO NOTHING`',
+    "ON CONFLICT (provider, payment_id, provider_payment_id) DO UPDATE SET status = 'ended', amount = NULL, currency = NULL, paid_at = NULL, verdict = NULL`",
+  ),
+  seeded(
+    'next-question-is-not-armed',
+    'A provider is asked about an order behind the fence, and nobody asks again where it does not answer',
+    'target-handlers.ts',
+    '...asked.map(({ orderId, attempt }) => ({ subjectId: orderId, inMs: backoffMs(attempt) })),',
+    '',
+  ),
+  seeded(
+    'second-capture-pays-too',
+    'Of two captures of one order that are told of together, both pay it',
+    'target-money.ts',
+    "if (judgement.verdict === 'pay') standings.set(orderId, 'paid');",
+    '',
+  ),
 ];
 
 module.exports = { TARGET_RACE_MUTATIONS };
