@@ -18,7 +18,7 @@ import type { Endpoints } from './endpoints/endpoints';
 import { FoldStock } from '../../libs/orders/src/stock/fold-stock';
 import { TEST_SKU } from '../support/insert-orders';
 import type { World } from '../support/world';
-import type { FakeTime } from './instrument';
+import type { FakeTime } from './fake-time';
 import type { Outside, Sent } from './outside';
 import type { Action, MoneyAction } from './program';
 import type { LockStore } from './shared-lock';

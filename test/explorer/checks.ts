@@ -8,7 +8,7 @@ import { relayAll } from '../support/relay-all';
 import { deskFaults, sentByHand } from './desk/desk-checks';
 import { HandlerBug } from './crowd/handler-bug';
 import type { World } from '../support/world';
-import type { FakeTime } from './instrument';
+import type { FakeTime } from './fake-time';
 import type { Outside } from './outside';
 
 /** More than the longest backoff of anything that tries again. */

@@ -1,50 +1,6 @@
-import os from 'node:os';
-import { DatabaseClock } from '@app/timeout';
 import { Client } from 'pg';
+import type { FakeTime, Undo } from './fake-time';
 import type { Scheduler } from './scheduler';
-
-/** The shop's time, moved by a program's steps alone. */
-export class FakeTime {
-  /** The database's clock, in milliseconds since the epoch. */
-  nowMs = 0;
-  /** What no clock setting moves. */
-  uptimeMs = 0;
-  readonly #timers = new Map<object, { readonly atMs: number; readonly fire: () => void }>();
-  /** True: transactions have their ids as they begin, so that ids and commits differ in order. */
-  earlyIds = false;
-  /** How long a lock is waited for in transactions that a shop's own code is given; 0: as long as it takes. */
-  hostsLockLimit: '0' | '1ms' = '0';
-
-  pass(ms: number): void {
-    this.nowMs += ms;
-    this.uptimeMs += ms;
-  }
-
-  /** Has `fire` called by {@link fireDue} when so much time has passed, unless it is cleared before. */
-  after(ms: number, fire: () => void): () => void {
-    const timer = {};
-    this.#timers.set(timer, { atMs: this.uptimeMs + ms, fire });
-    return () => this.#timers.delete(timer);
-  }
-
-  fireDue(): void {
-    for (const [timer, { atMs, fire }] of this.#timers) {
-      if (atMs > this.uptimeMs) continue;
-      this.#timers.delete(timer);
-      fire();
-    }
-  }
-
-  /** Nobody is left who waits. */
-  forgetTimers(): void {
-    this.#timers.clear();
-  }
-
-  /** Somebody sets the database's clock. */
-  jump(ms: number): void {
-    this.nowMs += ms;
-  }
-}
 
 /**
  * A schema whose `now()` comes before Postgres' own: what the product's unqualified `now()` finds,
@@ -73,7 +29,7 @@ export const OURS = 'lastcall ';
  * Every statement, commit and rollback of the product becomes a step, whichever way it takes to
  * node-postgres.
  */
-export function instrumentPostgres(scheduler: Scheduler, time: FakeTime, path: string): void {
+export function instrumentPostgres(scheduler: Scheduler, time: FakeTime, path: string): Undo {
   const query = Client.prototype.query as unknown as Query;
   const inTransaction = new WeakSet<Client>();
   /** Nobody's session waits for a lock by the machine's time, or looks past the fake clock. */
@@ -129,6 +85,7 @@ export function instrumentPostgres(scheduler: Scheduler, time: FakeTime, path: s
     const chosen = isOurs && !isCallback ? replacement : query;
     return chosen.apply(this, args as Parameters<Query>);
   } as typeof Client.prototype.query;
+  return () => void (Client.prototype.query = query as never);
 }
 
 /** Before a shop's own code is called in a transaction of ours (libs/timeout/src/host/host-session.ts). */
@@ -144,7 +101,7 @@ function limited([statement, ...rest]: Parameters<Query>, limit: string): Parame
 }
 
 /** Making a connection is no step, but nothing else moves meanwhile. */
-export function instrumentConnecting(scheduler: Scheduler): void {
+export function instrumentConnecting(scheduler: Scheduler): Undo {
   type Connect = (this: Client, callback?: (...args: unknown[]) => void) => unknown;
   const connect = Client.prototype.connect as unknown as Connect;
   Client.prototype.connect = function (this: Client, callback?: (...args: unknown[]) => void) {
@@ -155,6 +112,7 @@ export function instrumentConnecting(scheduler: Scheduler): void {
       callback(...args);
     });
   } as typeof Client.prototype.connect;
+  return () => void (Client.prototype.connect = connect as never);
 }
 
 /** A statement in a few words: what it does to which table, and to whom. */
@@ -185,8 +143,8 @@ export function instrumentTimers(
   scheduler: Scheduler,
   time: FakeTime,
   { longestMs, outsideFromMs, outsideOf = [] }: ShopsTimers,
-): void {
-  const { setTimeout: set, clearTimeout: clear, setInterval: repeat } = globalThis;
+): Undo {
+  const { setTimeout: set, clearTimeout: clear, setInterval: repeat, clearInterval } = globalThis;
   const clearing = new Map<unknown, () => void>();
   const none = (): void => undefined;
   /** By the machine's time: whoever asks has been called by who sets a timer. */
@@ -230,23 +188,8 @@ export function instrumentTimers(
   globalThis.setTimeout = Object.assign(once, set) as typeof setTimeout;
   globalThis.setInterval = Object.assign(often, repeat) as typeof setInterval;
   globalThis.clearTimeout = globalThis.clearInterval = stop as typeof clearTimeout;
-}
-
-/** What the library of timeouts measures passes with the shop's time; no two readings are alike. */
-export function instrumentMonotonicClock(time: FakeTime): void {
-  const now = performance.now.bind(performance);
-  let readingsMs = 0;
-  performance.now = () => {
-    const caller = new Error().stack?.split('\n')[2];
-    if (!caller?.includes('/libs/timeout/src/')) return now();
-    readingsMs += 0.001;
-    return time.uptimeMs + readingsMs;
-  };
-}
-
-/** The estimate of the database's clock is exact, and machines run as long as the shop's time. */
-export function instrumentClock(time: FakeTime): void {
-  os.uptime = () => time.uptimeMs / 1_000;
-  DatabaseClock.prototype.nowMs = () => time.nowMs;
-  DatabaseClock.prototype.measure = async () => new Date(time.nowMs);
+  return () =>
+    void Object.assign(globalThis, {
+      ...{ setTimeout: set, setInterval: repeat, clearTimeout: clear, clearInterval },
+    });
 }

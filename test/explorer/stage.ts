@@ -5,12 +5,10 @@ import type { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { LedgerProvider } from '../support/ledger-provider';
 import { slowness } from '../support/slowness';
+import { FakeTime, instrumentClock, instrumentMonotonicClock, type Undo } from './fake-time';
 import {
   FAKE_CLOCK_SQL,
-  FakeTime,
-  instrumentClock,
   instrumentConnecting,
-  instrumentMonotonicClock,
   instrumentPostgres,
   instrumentTimers,
   OURS,
@@ -52,6 +50,7 @@ export class Stage {
     new LedgerProvider(PROVIDERS[0]),
     new LedgerProvider(PROVIDERS[1]),
   ];
+  readonly #undo: Undo[];
 
   private constructor(
     private readonly database: TestDatabase,
@@ -61,10 +60,12 @@ export class Stage {
     timers: ShopsTimers,
     private readonly tables: Tables,
   ) {
-    instrumentClock(this.time);
-    instrumentTimers(this.scheduler, this.time, timers);
-    instrumentConnecting(this.scheduler);
-    instrumentPostgres(this.scheduler, this.time, PATH);
+    this.#undo = [
+      instrumentClock(this.time),
+      instrumentTimers(this.scheduler, this.time, timers),
+      instrumentConnecting(this.scheduler),
+      instrumentPostgres(this.scheduler, this.time, PATH),
+    ];
   }
 
   static async open(
@@ -93,10 +94,11 @@ export class Stage {
   /** From now on all that waits and measures does so by the shop's time, which passes where all wait. */
   keepTime(): void {
     this.scheduler.waited = (ms) => this.time.pass(ms);
-    instrumentMonotonicClock(this.time);
+    this.#undo.push(instrumentMonotonicClock(this.time));
   }
 
   async close(): Promise<void> {
+    for (const undo of this.#undo) undo();
     await this.monitor.end();
     await this.database.drop();
   }

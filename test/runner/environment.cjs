@@ -2,6 +2,8 @@
 const { AsyncLocalStorage } = require('node:async_hooks');
 const { ModernFakeTimers } = require('@jest/fake-timers');
 const { ModuleMocker } = require('jest-mock');
+const os = require('node:os');
+const { Client } = require('pg');
 
 /**
  * Entered by this file. Jest has one of its own for each file, and leaves it on: every promise of the files
@@ -68,7 +70,7 @@ const HEARD = [
 ];
 
 /**
- * What a test can change of its process. Globals are not among it: packages set theirs when they are loaded.
+ * What a test can change of its process. Other globals are not among it: packages set theirs when they are loaded.
  * @returns {Record<string, unknown>}
  */
 function traces() {
@@ -76,6 +78,12 @@ function traces() {
     'process.cwd()': process.cwd(),
     'process.exitCode': process.exitCode,
     'process.umask()': process.umask(),
+    setTimeout: globalThis.setTimeout,
+    setInterval: globalThis.setInterval,
+    'performance.now': performance.now,
+    'os.uptime': os.uptime,
+    'pg.Client.query': Client.prototype.query,
+    'pg.Client.connect': Client.prototype.connect,
     ...Object.fromEntries(
       HEARD.map((event) => [`listeners of ${event}`, process.listenerCount(event)]),
     ),

@@ -1,5 +1,5 @@
 import type { World } from '../../support/world';
-import type { FakeTime } from '../instrument';
+import type { FakeTime } from '../fake-time';
 import type { StoredAlarms } from './alarm-store';
 import type { CrowdAction, CrowdProgram } from './crowd-program';
 

@@ -8,7 +8,7 @@ import { SettleOrder } from '../../../libs/orders/src/ops/settle-order';
 import { OrderGuard } from '../../../libs/orders/src/order/order-guard';
 import { Reconcile } from '../../../libs/orders/src/reconciling/reconcile';
 import type { World } from '../../support/world';
-import type { FakeTime } from '../instrument';
+import type { FakeTime } from '../fake-time';
 import type { Outside, Sent } from '../outside';
 import type { DeskAction } from './desk-action';
 

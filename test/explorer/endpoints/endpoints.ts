@@ -6,7 +6,7 @@ import { FanOutEvents } from '../../../libs/orders/src/deliveries/fan-out';
 import { fanOutAll } from '../../support/fan-out-all';
 import { startWebhookListener, type WebhookListener } from '../../support/webhook-listener';
 import type { World } from '../../support/world';
-import type { FakeTime } from '../instrument';
+import type { FakeTime } from '../fake-time';
 import type { Scheduler } from '../scheduler';
 import type { EndpointAction, EndpointMood } from './endpoint-action';
 

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import { fromPg } from '../../../libs/timeout/src/public';
 import { KIND, OPEN } from '../../support/numbered-shop';
 import { REFUSED } from '../actors';
-import type { FakeTime } from '../instrument';
+import type { FakeTime } from '../fake-time';
 import type { Sent } from '../outside';
 import type { TargetAction } from './target-action';
 import { isTryAgain } from './target-checks';
