@@ -1,21 +1,21 @@
-import { isLockTimeout, queryRows, TimeoutService, type Transaction } from '@app/timeout';
+import { queryRows, TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { readBalances, refundable } from '../money/balance';
 import { noteUnowed } from '../money/cancel-unowed';
 import type { HoldReason } from '../money/capture.judgement';
-import { correctCapture, holdAgain, toldLast } from './correct-capture';
+import { acceptLateMoney } from './accept-late-money';
+import { correctCapture, holdAgain } from './correct-capture';
 import { LastcallError } from '../order/errors';
 import { idOf } from '../order/given-id';
 import type { RefundReason } from '../order/order';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { ForeignMoney } from '../money/foreign-money';
 import { OrderGuard } from '../order/order-guard';
-import { lockStockOf, reserveAgain } from '../money/revive';
 import { requestRefunds } from '../money/request-refunds';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { type Page, pageOf } from '../order/page';
+import { isPseudonym } from '../order/subject';
 
 /** Money that waits for an operator. */
 export interface HeldPayment {
@@ -135,7 +135,10 @@ export class SettlePayment {
     accountable: Accountable,
   ): Promise<SettledPayment> {
     const payment = await lockHeld(tx, paymentId);
-    if (decision === 'accept') await this.#reopen(tx, payment, accountable);
+    if (decision === 'accept') {
+      const why = await acceptLateMoney(tx, this.guard, payment, accountable);
+      if (why !== undefined) throw notSettleable(paymentId, why);
+    }
     const corrected =
       decision === 'correct' ? await correctCapture(tx, this.timeouts, payment) : undefined;
     if (typeof corrected === 'string') throw notSettleable(paymentId, corrected);
@@ -151,34 +154,6 @@ export class SettlePayment {
       ...accountable,
     });
     return { decision, payment, ...refund, correctedAmount: corrected };
-  }
-
-  async #reopen(
-    tx: Transaction,
-    { id, orderId, orderStatus, holdReason, ...payment }: HeldPayment,
-    accountable: Accountable,
-  ): Promise<void> {
-    if (holdReason !== 'late_payment' || orderStatus !== 'closed') {
-      throw notSettleable(id, 'only money that came after its order was closed can be accepted');
-    }
-    if (payment.capturedAmount !== payment.amount) {
-      throw notSettleable(id, 'its order costs another amount: refund or keep it');
-    }
-    // Once the hold is over, what was told by then is settled, and nobody could correct it.
-    const told = await toldLast(tx, id);
-    if (told && (Number(told.amount) !== payment.amount || told.currency !== payment.currency)) {
-      const what = `${told.amount} ${told.currency} (minor units)`;
-      throw notSettleable(id, `its provider tells of ${what} since: correct it first`);
-    }
-    if ((await leftOf(tx, orderId, id)) === 0) {
-      throw notSettleable(id, 'nothing of it is left: it has gone back, or a dispute has taken it');
-    }
-    // Folding stock holds a product often, and briefly: no reason to send an operator away.
-    const stock = await lockStockOf(tx, [orderId], { waits: true }).catch(orBusy);
-    const missing = await reserveAgain(tx, stock, orderId, this.guard);
-    if (missing !== undefined) throw notSettleable(id, `"${missing}" is sold out`);
-    const change = { from: 'closed', to: 'paid', orderIds: [orderId], by: 'operator' } as const;
-    await this.guard.change(tx, { ...change, ...accountable });
   }
 
   async #refund(tx: Transaction, payment: HeldPayment): Promise<RequestedRefund> {
@@ -248,17 +223,9 @@ async function release(tx: Transaction, paymentId: string): Promise<void> {
 
 /** The order of a customer who was erased is nobody's to have. */
 function assertHasCustomer(paymentId: string, customerId: string): void {
-  if (!customerId.startsWith('erased:')) return;
+  if (!isPseudonym(customerId)) return;
   const why = 'its customer has been erased, and nobody could have the order: refund or keep it';
   throw notSettleable(paymentId, why);
-}
-
-/** What is there to pay an order with. That may come back which a dispute has, and that is open. */
-async function leftOf(tx: Transaction, orderId: string, paymentId: string): Promise<number> {
-  const ofPayment = (await readBalances(tx, [orderId])).filter(
-    (one) => one.paymentId === paymentId,
-  );
-  return ofPayment.reduce((sum, one) => sum + refundable(one) + one.inDispute, 0);
 }
 
 async function lockHeld(tx: Transaction, paymentId: string): Promise<HeldPayment> {
@@ -269,12 +236,6 @@ async function lockHeld(tx: Transaction, paymentId: string): Promise<HeldPayment
   );
   if (!payment?.holdReason) throw notSettleable(paymentId, 'it is not on hold');
   return payment;
-}
-
-/** Who holds a product for that long may go on to: without its cause, by which it would be tried again. */
-function orBusy(error: unknown): never {
-  if (!isLockTimeout(error)) throw error;
-  throw new LastcallError('busy', 'A product of this order is being changed; try again');
 }
 
 const paymentNotFound = (paymentId: string): LastcallError =>

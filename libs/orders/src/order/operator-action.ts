@@ -1,4 +1,5 @@
 import type { Transaction } from '@app/timeout';
+import { ERASED } from './subject';
 
 /** Who answers for a change, and why it was made. */
 export interface Accountable {
@@ -15,8 +16,8 @@ export interface ActionRun extends Accountable {
 export const REASON_LENGTH = { min: 3, max: 500 } as const;
 
 /** What begins as that which stands for an erased reason counts as erased, and would be kept for good. */
-export const isErasable = (reason: string): boolean => !reason.startsWith('erased:');
-export const ERASABLE_RULE = 'must not begin with "erased:", as what stands for an erased one does';
+export const isErasable = (reason: string): boolean => !reason.startsWith(ERASED);
+export const ERASABLE_RULE = `must not begin with "${ERASED}", as what stands for an erased one does`;
 
 export type OperatorAction =
   | 'payment.refund'

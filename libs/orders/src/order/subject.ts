@@ -3,8 +3,9 @@
  * of surrogates is none: Postgres would store all of them as one and the same customer.
  */
 const SUBJECT = /^[^\p{Cc}\p{Cs}]{1,200}$/u;
-/** As what stands for an erased customer does (docs/privacy.md): whoever were called so had their orders. */
-const ERASED = 'erased:';
+/** What stands for an erased text begins so (docs/privacy.md): whoever were called so had an erased customer's orders. */
+export const ERASED = 'erased:';
+const PSEUDONYM = new RegExp(`^${ERASED}[0-9a-f]{32}$`);
 export const SUBJECT_RULE = `must have 1 to 200 characters, none of them for control, and must not begin with "${ERASED}"`;
 
 /** Who may have orders, or had them and was erased. */
@@ -16,4 +17,4 @@ export const isSubject = (value: unknown): value is string =>
   isCustomer(value) && !value.startsWith(ERASED);
 
 /** What stands for who was erased. */
-export const isPseudonym = (customer: string): boolean => /^erased:[0-9a-f]{32}$/.test(customer);
+export const isPseudonym = (customer: string): boolean => PSEUDONYM.test(customer);
