@@ -9,7 +9,7 @@ import { isInstant } from '../order/page';
 import { rehearse } from '../order/rehearse';
 import { isUuid } from '../order/uuid';
 import { readEndpoint } from './endpoints';
-import { RETRY_FOR } from './fan-out';
+import { RETRY_FOR } from './attempt-backoff';
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'dead'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];

@@ -4,14 +4,13 @@ import { DataSource } from 'typeorm';
 import { trying, waitingFor } from '../order/advisory-locks';
 import { BACKGROUND } from '../data-source';
 import { currentWindow, type Window } from '../events/event-window';
+import { RETRY_FOR } from './attempt-backoff';
 import { ALL_EVENTS } from './message';
 
 /** Events of one statement: more than a window has, but where one transaction has more. */
 const BATCH = 2_000;
 /** Batches one run may take, so that a run is bounded. */
 const MAX_ROUNDS = 50;
-/** From its event on, a webhook waits so long for an endpoint that is off. */
-export const RETRY_FOR = '3 days';
 
 /**
  * Writes down each event of the history as a delivery for each endpoint that wants it: once, and each

@@ -1,4 +1,4 @@
-import { RETRY_FOR } from './fan-out';
+import { RETRY_FOR } from './attempt-backoff';
 
 /** A delivery is of use for a while: to look at, to prove, to send again. */
 const DELIVERED_FOR = '7 days';
