@@ -79,8 +79,7 @@ export class Drain {
   }
 
   /**
-   * Handles what has been due for `overdueByMs`; resolves when nothing is left. `sinceMs`: as above. What is
-   * late by now does not wait for a batch under way whose handler takes its time, while there is a place beside it.
+   * Handles what has been due for `overdueByMs`; resolves when nothing is left. `sinceMs`: as above.
    */
   run(by: Claimant, overdueByMs = 0, sinceMs = EVERYTHING_MS): Promise<DrainCounts> {
     this.lowWater.lower(sinceMs);
@@ -119,7 +118,7 @@ export class Drain {
     return this.#next;
   }
 
-  /** The round under way cannot be waited for where the session of one of its batches hangs. */
+  /** The round under way cannot be waited for where the session of one of its batches hangs, or a handler takes its time. */
   #goBeside(): void {
     const [round, asked] = [this.#underWay, this.#nextAsked];
     if (!round || !asked || this.#isStopped) return;

@@ -100,8 +100,12 @@ export class CheckedTarget {
 }
 
 const METHODS = [
-  ...(['lockOpen', 'openPayments', 'findPayments', 'close', 'markPaid'] as const),
-] satisfies (keyof ClosesOrders)[];
+  'lockOpen',
+  'openPayments',
+  'findPayments',
+  'close',
+  'markPaid',
+] as const satisfies readonly (keyof ClosesOrders)[];
 
 /** Made a text, a number or an instant, SQL's NULL would be one that is wrong. */
 const NEEDED = ['paymentId', 'orderId', 'amount', 'expiresAt'] as const;
