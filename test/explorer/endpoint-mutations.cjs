@@ -1,21 +1,8 @@
 // Seeded bugs of outgoing webhooks, found by programs whose endpoints fail; see mutations.cjs.
 
-const DELIVERIES = 'libs/orders/src/deliveries/';
+const { seededIn } = require('./seeded-in.cjs');
 
-/**
- * @param {string} name
- * @param {string} what
- * @param {string} file within libs/orders/src/deliveries
- * @param {string} find
- * @param {string} replace
- * @returns {import('./mutations.cjs').Mutation}
- */
-const seeded = (name, what, file, find, replace) => ({
-  name,
-  what,
-  withEndpoints: true,
-  edits: [{ file: `${DELIVERIES}${file}`, find, replace }],
-});
+const seeded = seededIn('libs/orders/src/deliveries/', { withEndpoints: true });
 
 const ENDPOINT_MUTATIONS = [
   seeded(

@@ -1,21 +1,8 @@
 // Seeded bugs of close targets that races find, in programs of a shop with an orders table of its own; see mutations.cjs.
 
-const TARGETS = 'libs/orders/src/targets/';
+const { seededIn } = require('./seeded-in.cjs');
 
-/**
- * @param {string} name
- * @param {string} what
- * @param {string} file within libs/orders/src/targets
- * @param {string} find
- * @param {string} replace
- * @returns {import('./mutations.cjs').Mutation}
- */
-const seeded = (name, what, file, find, replace) => ({
-  name,
-  what,
-  ofTargets: true,
-  edits: [{ file: `${TARGETS}${file}`, find, replace }],
-});
+const seeded = seededIn('libs/orders/src/targets/', { ofTargets: true });
 
 const TARGET_RACE_MUTATIONS = [
   seeded(
