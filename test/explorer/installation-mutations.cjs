@@ -115,7 +115,7 @@ const INSTALLATION_MUTATIONS = [
   {
     name: 'errand-of-another-provider',
     what: 'A worker requests a refund of money that a provider of the host has, without that provider',
-    spec: 'libs/orders/src/errands/errands.spec.ts',
+    spec: 'libs/orders/src/errands/errands-by-provider.spec.ts',
     edits: [
       {
         file: 'libs/orders/src/errands/carry-out-errands.ts',
@@ -127,7 +127,7 @@ const INSTALLATION_MUTATIONS = [
   {
     name: 'errand-of-hooks-without-the-provider',
     what: "A worker with the host's hooks requests a refund, or any extends a payment, without the provider that has it",
-    spec: 'libs/orders/src/errands/errands.spec.ts',
+    spec: 'libs/orders/src/errands/errands-by-provider.spec.ts',
     edits: [
       {
         file: 'libs/orders/src/errands/carry-out-errands.ts',

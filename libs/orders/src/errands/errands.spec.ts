@@ -1,18 +1,14 @@
-import { silentOrdersTelemetry } from '../../../../test/support/silent-telemetry';
+import {
+  type Close,
+  errandWorker,
+  turnOf,
+  untilAsked,
+} from '../../../../test/support/errand-worker';
 import { until } from '../../../../test/support/until';
-import { openOrder, paidOrder } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
-import type { ExtendWindow } from '../closing/extend-window';
-import type { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
-import type { CreateRefund } from '../ops/create-refund';
-import type { CloseRun, ForceCloseOrders } from '../ops/force-close-orders';
-import type { SettlePayment } from '../ops/held-payments';
-import type { SettleOrder } from '../ops/settle-order';
 import { LastcallError } from '../order/errors';
-import type { OrderHooks } from '../order/order-hooks';
 import type { Queryable } from '../order/order-rows';
-import type { PaymentProviders } from '../providers/payment-providers';
-import { CarryOutErrands } from './carry-out-errands';
+import type { CarryOutErrands } from './carry-out-errands';
 import { leaveErrand } from './leave-errand';
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
@@ -27,33 +23,7 @@ afterEach(async () => {
 });
 afterAll(() => world?.close());
 
-type Close = (orderIds: readonly string[], run: CloseRun) => Promise<unknown[]>;
-
-/** A worker of a host whose use case this is. */
-function workerThat(
-  close: Close,
-  hooks = { hasAny: true },
-  extendOnce: unknown = undefined,
-  {
-    create,
-    providers = [],
-  }: Partial<Pick<CreateRefund, 'create'>> & {
-    readonly providers?: readonly string[];
-  } = {},
-): CarryOutErrands {
-  return new CarryOutErrands(
-    world.dataSource,
-    hooks as OrderHooks,
-    silentOrdersTelemetry,
-    {} as CancelOrderByOperator,
-    { run: close } as unknown as ForceCloseOrders,
-    {} as SettleOrder,
-    {} as SettlePayment,
-    { create } as unknown as CreateRefund,
-    { extendOnce } as unknown as ExtendWindow,
-    { names: providers } as PaymentProviders,
-  );
-}
+const workerThat = (close: Close): CarryOutErrands => errandWorker(world, { close });
 
 const left: Promise<unknown>[] = [];
 const leave = (orderId: string, signal = never) => {
@@ -62,17 +32,7 @@ const leave = (orderId: string, signal = never) => {
   left.push(answer);
   return answer;
 };
-const waiting = async (count: number): Promise<void> =>
-  void (await until(
-    'they are asked for',
-    async () => (await world.rows('SELECT 1 FROM errands')).length === count,
-  ));
-
-/** A worker that leaves them all alone is found within the time that a planted bug has. */
-const TAKEN_BY_MS = 10_000;
-/** A turn of its worker that finds one: the command may be about to say that it waits, and has its row then. */
-const turnOf = (worker: CarryOutErrands): Promise<unknown> =>
-  until('a worker has taken it', async () => (await worker.runOnce()) > 0, TAKEN_BY_MS);
+const waiting = (count: number): Promise<unknown> => untilAsked(world, count);
 
 describe('what commands leave to the host', () => {
   it('is carried out once by several workers, and each command has its own answer', async () => {
@@ -171,80 +131,6 @@ describe('what commands leave to the host', () => {
     expect(begun).toEqual([]);
   });
 
-  describe.each(['refunds.create-at-provider', 'refunds.create', 'orders.extend'] as const)(
-    'as %s, of a payment at a provider',
-    (what) => {
-      const isExtension = what === 'orders.extend';
-      const done = async (orderId: string): Promise<unknown> => [`of ${orderId}`];
-      const asked = (orderId: string): Promise<unknown> =>
-        isExtension
-          ? leaveErrand(world, never, what, [orderId, { ...OLGA, by: 'operator', byMs: 60_000 }])
-          : leaveErrand(world, never, what, [orderId, { ...OLGA, amount: 300 }]);
-      const workerOf = (...providers: string[]): CarryOutErrands =>
-        workerThat(
-          () => Promise.reject(new Error('called')),
-          { hasAny: what === 'refunds.create' },
-          done,
-          { create: done as unknown as CreateRefund['create'], providers },
-        );
-      const tells = (providers: string, hasHooks = what === 'refunds.create') =>
-        world.owner.rows(
-          `INSERT INTO processes (id, host, pid, settings, has_hooks)
-           VALUES (gen_random_uuid(), 'a', 7,
-             jsonb_build_object('HOSTS_PROVIDERS', $1::text, 'PAYMENT_PROVIDERS', 'sandbox,' || $1::text), $2)`,
-          [providers, hasHooks],
-        );
-      const orderAt = async (provider: string): Promise<string> => {
-        const { id, paymentId } = await (isExtension ? openOrder(world) : paidOrder(world));
-        const at = 'UPDATE payments SET provider = $2 WHERE id = $1';
-        await world.owner.rows(at, [paymentId, provider]);
-        return id;
-      };
-      afterEach(() => world.owner.rows('DELETE FROM processes'));
-
-      it('is left by workers without that to one that has it', async () => {
-        await tells('acme,other');
-        const orderId = await orderAt('acme');
-        const answer = asked(orderId);
-        await waiting(1);
-        expect(await workerOf('sandbox').runOnce()).toBe(0);
-        await turnOf(workerOf('sandbox', 'acme'));
-        expect(await answer).toEqual([`of ${orderId}`]);
-      });
-
-      it('is carried out by any where no process has told of that: it is switched off', async () => {
-        await tells('other');
-        const answer = asked(await orderAt('acme'));
-        await waiting(1);
-        await turnOf(workerOf('sandbox'));
-        expect(await answer).toHaveLength(1);
-      });
-
-      it('is taken all the same where what it names is no order', async () => {
-        const answer = asked('one');
-        await waiting(1);
-        await turnOf(workerOf('sandbox'));
-        expect(await answer).toEqual(['of one']);
-      });
-    },
-  );
-
-  it('is left to no other where the provider is in processes without the hooks', async () => {
-    await world.owner.rows(
-      `INSERT INTO processes (id, host, pid, settings, has_hooks)
-       VALUES (gen_random_uuid(), 'a', 7, '{"HOSTS_PROVIDERS": "acme"}', false)`,
-    );
-    const { id, paymentId } = await paidOrder(world);
-    await world.owner.rows(`UPDATE payments SET provider = 'acme' WHERE id = $1`, [paymentId]);
-    const answer = leaveErrand(world, never, 'refunds.create', [id, { ...OLGA, amount: 300 }]);
-    await waiting(1);
-    const create = (async (orderId: string) => orderId) as unknown as CreateRefund['create'];
-    const close: Close = () => Promise.reject(new Error('called'));
-    await turnOf(workerThat(close, undefined, undefined, { create, providers: ['sandbox'] }));
-    expect(await answer).toBe(id);
-    await world.owner.rows('DELETE FROM processes');
-  });
-
   it('is not begun when nobody waits for it any more, or somebody has begun', async () => {
     const ask = (waited: string, begun: string): Promise<unknown> =>
       world.rows(
@@ -253,7 +139,7 @@ describe('what commands leave to the host', () => {
       );
     await ask("now() - interval '4 seconds'", 'NULL');
     await ask('now()', 'now()');
-    expect(await workerThat(() => Promise.reject(new Error('called'))).runOnce()).toBe(0);
+    expect(await errandWorker(world, {}).runOnce()).toBe(0);
   });
 
   it('holds up no other where a hook never ends, nor the end of its process', async () => {
@@ -315,7 +201,7 @@ describe('what commands leave to the host', () => {
     const controller = new AbortController();
     const asked = leave('one', controller.signal).catch((error: unknown) => error);
     await waiting(1);
-    const plain = workerThat(() => Promise.reject(new Error('called')), { hasAny: false });
+    const plain = errandWorker(world, { hasHooks: false });
     expect(await plain.runOnce()).toBe(0);
     controller.abort();
     expect(await asked).toMatchObject({ name: 'ErrandError', state: 'interrupted' });
@@ -328,42 +214,12 @@ describe('what commands leave to the host', () => {
     void leave('for one with hooks').catch(() => undefined);
     await waiting(2);
     const close = (): Promise<never> => Promise.reject(new Error('called'));
-    const plain = workerThat(close, { hasAny: false }, async (...args: unknown[]) => args);
+    const plain = errandWorker(world, {
+      close,
+      hasHooks: false,
+      extendOnce: async (...args) => args,
+    });
     expect(await plain.runOnce()).toBe(1);
     expect(await asked).toEqual(['one', command]);
-  });
-});
-
-describe('a command that waits', () => {
-  beforeEach(() => jest.useFakeTimers());
-  afterEach(() => jest.useRealTimers());
-
-  /** Its row, as the command finds it; how long it waited, and how that ended. */
-  async function waitFor(row: { hasBegun: boolean; answer: null } | undefined) {
-    const sent: string[] = [];
-    const sql: Queryable = {
-      rows: async <Row>(text: string) => {
-        sent.push(text.split(' ')[0] as string);
-        return (text.startsWith('UPDATE') && row ? [row] : [{}]) as Row[];
-      },
-    };
-    const startedMs = performance.now();
-    const asked = leaveErrand(sql, never, 'orders.settle', ['one', { ...OLGA, as: 'closed' }]);
-    const ended = asked.then(() => undefined).catch(({ state }: { state: string }) => state);
-    const endedMs = ended.then(() => performance.now());
-    await jest.advanceTimersByTimeAsync(60_000);
-    return { state: await ended, tookMs: (await endedMs) - startedMs, sent };
-  }
-
-  it('takes it back after 20 s in which nobody has begun', async () => {
-    const { state, tookMs, sent } = await waitFor({ hasBegun: false, answer: null });
-    expect({ state, last: sent.at(-1) }).toEqual({ state: 'not_taken', last: 'DELETE' });
-    expect(Math.round(tookMs / 1_000)).toBe(20);
-  });
-
-  it('says that it knows no more, 20 s after somebody has begun, and leaves it', async () => {
-    const { state, tookMs, sent } = await waitFor({ hasBegun: true, answer: null });
-    expect({ state, last: sent.at(-1) }).toEqual({ state: 'unanswered', last: 'UPDATE' });
-    expect(Math.round(tookMs / 1_000)).toBe(20);
   });
 });
