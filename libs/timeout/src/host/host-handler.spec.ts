@@ -1,22 +1,13 @@
 import 'reflect-metadata';
-import { Logger, type Type } from '@nestjs/common';
-import { Test, type TestingModule } from '@nestjs/testing';
+import type { Type } from '@nestjs/common';
+import type { TestingModule } from '@nestjs/testing';
 import { Client } from 'pg';
-import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
 import { until } from '../../../../test/support/until';
 import { runtimeToken, type TimeoutRuntime } from '../module';
-import {
-  AmbiguousDeadlineHandlerError,
-  DeadlineHandler,
-  type Due,
-  type HandlesDue,
-  TimeoutModule,
-  type Tx,
-} from '../public';
+import { DeadlineHandler, type Due, type HandlesDue, type Tx } from '../public';
 import { silentTelemetry } from '../telemetry';
 import { queryRows } from '../query-rows';
-import { findPlace } from './connections';
-import { migratePlace } from './migrate-timeouts';
+import { hostApps } from '../../../../test/support/host-apps';
 
 const MANY = 200;
 
@@ -60,8 +51,7 @@ class SetsItsSession implements HandlesDue {
 const HOLD = 'SELECT FROM lastcall.timeout_subjects WHERE subject = $1 FOR UPDATE';
 
 describe('a handler of a host', () => {
-  let database: TestDatabase;
-  const open: TestingModule[] = [];
+  const apps = hostApps();
   const told: string[] = [];
   const telemetry = {
     ...silentTelemetry,
@@ -69,40 +59,19 @@ describe('a handler of a host', () => {
     batchFailed: (kind: string) => void told.push(`a batch of ${kind} failed`),
   };
 
-  const start = async (
-    handler: Type,
-    given: object = { telemetry },
-    beside: Type[] = [],
-  ): Promise<TestingModule> => {
-    const module = await Test.createTestingModule({
-      imports: [
-        TimeoutModule.forRoot({ postgres: { url: database.url }, driver: 'memory', ...given }),
-      ],
-      providers: [handler, ...beside],
-    })
-      .setLogger(false as never)
-      .compile();
-    open.push(module);
-    return module;
-  };
+  const start = (handler: Type, given: object = { telemetry }): Promise<TestingModule> =>
+    apps.start([handler], given);
   /** Long due. */
   const arm = async (module: TestingModule, kind: string, subjects: string[]): Promise<void> => {
     const { timeouts } = module.get<TimeoutRuntime>(runtimeToken('default'));
-    const place = await findPlace({ url: database.url }, 'lastcall');
-    const arming = await place.open({ name: 'test', connections: 1 });
-    await timeouts.arm(
-      { query: (sql, params) => queryRows(arming, sql, params) },
-      subjects.map((subjectId) => ({ kind, subjectId, dueAt: new Date(0) })),
+    await apps.beside((arming) =>
+      timeouts.arm(
+        { query: (sql, params) => queryRows(arming, sql, params) },
+        subjects.map((subjectId) => ({ kind, subjectId, dueAt: new Date(0) })),
+      ),
     );
-    await arming.destroy();
   };
-  beforeAll(async () => (database = await createTestDatabase()));
   beforeEach(() => void (told.length = 0));
-  // Each has connections of its own, of which the server has some hundred.
-  afterEach(async () => {
-    for (const module of open.splice(0)) await module.close();
-  });
-  afterAll(() => database?.drop());
 
   it('has handled what is committed, whatever its hooks do after that', async () => {
     const module = await start(EndTrials);
@@ -121,16 +90,6 @@ describe('a handler of a host', () => {
     const both = [`${hook}: Error: mail is away`, `${hook}: Error: statsd is away`];
     await until('each is told of', () => told.length === (2 * MANY) / 50);
     expect([...new Set(told)].sort()).toEqual(both);
-  });
-
-  it.each([0, -1, 1.5, NaN, Infinity, '50'])('is refused with %p as its maxBatch', async (size) => {
-    @DeadlineHandler('sized', { maxBatch: size as number })
-    class Sized implements HandlesDue {
-      handle = () => Promise.resolve({ changed: 0 });
-    }
-    await expect(start(Sized)).rejects.toThrow(
-      `@DeadlineHandler("sized") of Sized: \`maxBatch\` must be a whole number of 1 or more, not ${size}`,
-    );
   });
 
   it.each([
@@ -154,113 +113,6 @@ describe('a handler of a host', () => {
     expect((error as Error).message).toBe(
       `\`handle\` of @DeadlineHandler("${kind}") must return { changed }: how many of its subjects it changed, 0 or more`,
     );
-  });
-
-  it.each(['', undefined, 7, 'k'.repeat(501), 'a\0b'])(
-    'is refused with %p as its kind',
-    async (kind) => {
-      @DeadlineHandler(kind as string)
-      class Unnamed implements HandlesDue {
-        handle = () => Promise.resolve({ changed: 0 });
-      }
-      await expect(start(Unnamed)).rejects.toThrow(
-        `@DeadlineHandler(${JSON.stringify(kind)}) of Unnamed: its kind must be a text of 1 to 500 bytes`,
-      );
-    },
-  );
-
-  it('is refused without a method of that name', async () => {
-    class Idle {
-      handel = () => Promise.resolve({ changed: 0 });
-    }
-    DeadlineHandler('idle')(Idle as never);
-    const module = await start(Idle);
-    await expect(module.init()).rejects.toThrow(
-      '@DeadlineHandler("idle") of Idle: it must have a method `handle(due, tx)`',
-    );
-  });
-
-  it('is refused beside another of its kind, and both are named', async () => {
-    @DeadlineHandler('trial-end')
-    class EndThem extends EndTrials {}
-    const module = start(EndTrials, { telemetry }, [EndThem]);
-    await expect(module).rejects.toBeInstanceOf(AmbiguousDeadlineHandlerError);
-    await expect(module).rejects.toThrow(
-      'Two handlers for deadlines of kind "trial-end". Keep one @DeadlineHandler("trial-end") of EndTrials, EndThem.',
-    );
-  });
-
-  it('that a brake covers and nobody has is warned of', async () => {
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
-    const brake = { kinds: ['trial-end', 'trial-edn'] };
-    await start(EndTrials, { telemetry, brake });
-    await start(EndTrials, { telemetry, brake, role: 'arm' });
-    const said = warn.mock.calls.map(([text]) => String(text));
-    warn.mockRestore();
-    expect(said).toEqual([
-      'The brake covers deadlines of kind "trial-edn", and nobody here handles them: ' +
-        'mark a provider with @DeadlineHandler("trial-edn"), unless another service does',
-    ]);
-  });
-
-  it('of a TimeoutModule that is not there is warned of, once for all that are', async () => {
-    @DeadlineHandler('trial-end', { timeouts: 'trails' })
-    class EndTrails extends EndTrials {}
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
-    for (const role of ['ring', 'arm'] as const) {
-      await start(EndTrails, { telemetry, role }, [EndTrials]);
-    }
-    const said = warn.mock.calls.map(([text]) => String(text));
-    warn.mockRestore();
-    const words =
-      'EndTrails is for a TimeoutModule of the name "trails", and this application has none: it handles nothing. ' +
-      'Give that name to TimeoutModule.forRoot, or leave `timeouts` out for the one without a name';
-    expect(said).toEqual([words]);
-  });
-
-  it('that is missing for a kind is warned of, also where there is none at all', async () => {
-    const place = await findPlace({ url: database.url }, 'lastcall');
-    await migratePlace(place);
-    const arming = await place.open({ name: 'test', connections: 1 });
-    await queryRows(
-      arming,
-      `INSERT INTO deadlines (kind, due_at, subject_id, version)
-       VALUES ('trial-edn', now() + interval '1 day', gen_random_uuid(), 1)`,
-    );
-    await arming.destroy();
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
-    class NoHandler {}
-    for (const provider of [NoHandler, EndTrials]) await (await start(provider, {})).init();
-    const said = warn.mock.calls.map(([text]) => String(text));
-    warn.mockRestore();
-    const words =
-      'Deadlines of kind "trial-edn" wait, and nobody here handles them: mark a provider with ' +
-      '@DeadlineHandler("trial-edn"), unless another service does';
-    expect(said.filter((text) => text.includes('trial-edn'))).toEqual([words, words]);
-  });
-
-  it('cannot be for kinds of orders that are beside, of which nothing is said', async () => {
-    const place = await findPlace({ url: database.url }, 'lastcall');
-    await migratePlace(place);
-    const arming = await place.open({ name: 'test', connections: 1 });
-    await queryRows(
-      arming,
-      `INSERT INTO deadlines (kind, due_at, subject_id, version)
-       VALUES ('shipment', now() + interval '1 day', gen_random_uuid(), 1)`,
-    );
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
-    const said = async (): Promise<number> => {
-      warn.mockClear();
-      await (await start(EndTrials, {})).init();
-      return warn.mock.calls.filter(([text]) => String(text).includes('"shipment"')).length;
-    };
-    // Without orders it is a host's own.
-    expect(await said()).toBe(1);
-    await queryRows(arming, 'CREATE TABLE stock_folding ()');
-    expect(await said()).toBe(0);
-    await queryRows(arming, 'DROP TABLE stock_folding');
-    await arming.destroy();
-    warn.mockRestore();
   });
 
   it('leaves those who have its connection next as they were, whatever it sets for the session', async () => {
@@ -288,7 +140,7 @@ describe('a handler of a host', () => {
       await arm(module, 'tenant', [statement, held]);
       const { service } = module.get<TimeoutRuntime>(runtimeToken('default'));
       const { seen } = module.get(SetsItsSession);
-      const holder = new Client({ connectionString: database.url });
+      const holder = new Client({ connectionString: apps.url() });
       await holder.connect();
       try {
         await holder.query('BEGIN');
