@@ -11,7 +11,7 @@ import { createTestDatabase } from './database';
 import { LedgerProvider, type Posted } from './ledger-provider';
 import { NUMBERED_TABLES, NumberedOrders, placeNumbered } from './numbered-shop';
 
-const AMOUNT = { amount: 1_999, currency: 'EUR' };
+export const AMOUNT = { amount: 1_999, currency: 'EUR' };
 
 /** A shop with an orders table of its own in this process, with as little telemetry as may be, and its provider. */
 export interface NumberedShop {
