@@ -68,7 +68,7 @@ describe('lastcall, with contexts', () => {
   });
 
   it('keeps each of several that are added at once', async () => {
-    const names = ['a', 'b', 'c', 'd'];
+    const names = [...'abcdefghijkl'];
     const env = { XDG_CONFIG_HOME: folder };
     const added = await Promise.all(
       names.map((name) => {
