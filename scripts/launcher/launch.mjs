@@ -4,13 +4,13 @@ import { runCommand } from '../run-command.mjs';
 import { projectFolder } from '../services/folders.mjs';
 import { createApplicationUser, startPostgres, startRedis } from '../services/index.mjs';
 import { spawnService, untilReady } from '../services/service.mjs';
-import { choosePort } from './choose-port.mjs';
+import { describe } from './describe-failure.mjs';
 import { Home, Refusal } from './home.mjs';
 import { Interruption, untilAborted } from './interruption.mjs';
 import { reachedAt } from './reached-at.mjs';
-import { refuseHost } from './refuse-host.mjs';
+import { addressesOfRun, environmentOfApp, environmentOfSandbox } from './run-settings.mjs';
 import { RunningProcesses } from './running-processes.mjs';
-import { usesSandbox, welcome } from './welcome.mjs';
+import { welcome } from './welcome.mjs';
 
 /** @typedef {import('../services/service.mjs').Running} Running */
 /** @typedef {{ migrate: string, app: string, sandbox: string }} Entries the programs to run */
@@ -27,8 +27,6 @@ const APP_STOP_LIMIT_MS = 25_000;
 /** What requests leave behind dies young, where there is room for it to (docs/operations.md). */
 const APP_FLAGS = ['--max-semi-space-size=64'];
 const SANDBOX_STOP_LIMIT_MS = 5_000;
-/** What tokens have to be like: `lastcall token`, in another terminal, makes them so. */
-const OF_TOKENS = ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_MAX_AGE'];
 
 /**
  * @param {LaunchOptions} options
@@ -94,64 +92,23 @@ class Launcher {
     this.#undo.push(() => this.#processes?.clear());
 
     await this.#setUp({ signal, say: this.#say });
-    const ownSandbox = usesSandbox(env) && !env.SANDBOX_URL;
-    refuseHost('HOST', env.HOST);
-    if (ownSandbox) refuseHost('SANDBOX_HOST', env.SANDBOX_HOST);
-    const port = await choosePort(
-      { setting: 'PORT', given: env.PORT, standard: 3000, taken: [Number(env.SANDBOX_PORT)] },
-      this.#say,
-    );
-    const sandboxPort = ownSandbox
-      ? await choosePort(
-          {
-            setting: 'SANDBOX_PORT',
-            given: env.SANDBOX_PORT,
-            standard: 3001,
-            taken: [Number(port)],
-          },
-          this.#say,
-        )
-      : null;
-
+    const addresses = await addressesOfRun(env, this.#say);
     const secrets = home.secrets();
     const owner = env.DATABASE_URL ? undefined : await this.#startPostgres(home, secrets);
-    const runtime = {
+    const stores = {
       DATABASE_URL: owner
         ? await createApplicationUser(owner, secrets.POSTGRES_USER_PASSWORD ?? '')
         : (env.DATABASE_URL ?? ''),
-      ...(env.DATABASE_SCHEMA ? { DATABASE_SCHEMA: env.DATABASE_SCHEMA } : {}),
       REDIS_URL: env.REDIS_URL ?? (await this.#startRedis(home, secrets)),
-      PORT: port,
-      ...(env.HOST ? { HOST: env.HOST } : {}),
-      ...(sandboxPort === null ? {} : { SANDBOX_URL: reachedAt(env.SANDBOX_HOST, sandboxPort) }),
-      ...(env.SANDBOX_URL ? { SANDBOX_URL: env.SANDBOX_URL } : {}),
-      ...Object.fromEntries(OF_TOKENS.flatMap((name) => (env[name] ? [[name, env[name]]] : []))),
     };
-    // With DATABASE_URL set nobody reads the home: the app gets what is kept there from here.
-    const childEnv = {
-      ...(env.AUTH_JWKS_URL ? {} : { AUTH_JWT_SECRET: secrets.AUTH_JWT_SECRET }),
-      HISTORY_SEAL_KEY: secrets.HISTORY_SEAL_KEY,
-      SANDBOX_WEBHOOK_SECRET: secrets.SANDBOX_WEBHOOK_SECRET,
-      SAMPLE_SHOP: 'on',
-      ...env,
-      ...runtime,
-      LASTCALL_HOME: home.folder,
-    };
+    const { runtime, childEnv } = environmentOfApp({ env, addresses, stores, secrets, home });
     // Nobody but the migrations has the owner's rights.
     const asOwner = owner ? { DATABASE_URL: owner, DATABASE_ROLE: 'lastcall_app' } : {};
     await this.#migrate({ ...childEnv, ...asOwner });
     home.announce(runtime);
 
-    if (sandboxPort !== null) {
-      await this.#startSandbox(home, {
-        ...env,
-        SANDBOX_PORT: sandboxPort,
-        SANDBOX_WEBHOOK_SECRET: env.SANDBOX_WEBHOOK_SECRET ?? secrets.SANDBOX_WEBHOOK_SECRET,
-        SANDBOX_WEBHOOK_URL:
-          env.SANDBOX_WEBHOOK_URL ?? `${reachedAt(env.HOST, port)}/v1/webhooks/sandbox`,
-        SANDBOX_DATA: env.SANDBOX_DATA ?? home.path('sandbox'),
-      });
-    }
+    if (addresses.sandboxPort !== null)
+      await this.#startSandbox(home, environmentOfSandbox({ env, addresses, secrets, home }));
     await this.#startApp(home, childEnv);
     this.#say(await welcome(env, home, runtime));
   }
@@ -290,16 +247,4 @@ class Launcher {
       }
     }
   }
-}
-
-/**
- * What went wrong in somebody's surroundings is told in a sentence; a bug shows where it is.
- * @param {unknown} error
- */
-function describe(error) {
-  if (!(error instanceof Error)) return String(error);
-  const isBug = [TypeError, ReferenceError, RangeError, SyntaxError].some(
-    (bug) => error instanceof bug,
-  );
-  return isBug ? String(error.stack) : error.message;
 }

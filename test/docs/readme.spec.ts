@@ -14,7 +14,7 @@ describe('README.md', () => {
   });
 
   it('starts an example beside npm start on a port that npm start has not taken', () => {
-    const started = [...read('scripts/launcher/launch.mjs').matchAll(/standard: (\d+)/g)];
+    const started = [...read('scripts/launcher/run-settings.mjs').matchAll(/standard: (\d+)/g)];
     const taken = started.map(([, port]) => port);
     expect(taken).toHaveLength(2);
     const [, beside] = /`PORT=(\d+) npm run example/.exec(readme) ?? [];
