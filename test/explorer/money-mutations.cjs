@@ -7,6 +7,7 @@ const ACCEPT = `${ORDERS}ops/accept-late-money.spec.ts`;
 const FOREIGN = `${ORDERS}money/foreign-money.spec.ts`;
 const FOREIGN_ENDS = `${ORDERS}money/foreign-ends.spec.ts`;
 const RELAY = `${ORDERS}events/relay-events.spec.ts`;
+const REWOUND = `${ORDERS}events/relay-rewound.spec.ts`;
 const LOST = `${ORDERS}events/lost-events.spec.ts`;
 const RECONCILE = `${ORDERS}reconciling/reconcile.spec.ts`;
 const WAITS = `${ORDERS}ops/waits.spec.ts`;
@@ -592,7 +593,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'relay-of-another-cluster',
     'After a restore the relay waits for transactions that this cluster will not make for long',
-    RELAY,
+    REWOUND,
     'events/event-window.ts',
     'SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot())) AS tx)',
     'SELECT pg_snapshot_xmin(pg_current_snapshot()) AS tx)',
@@ -600,7 +601,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'silence-not-sent-again',
     'What was written between a restore and its mending is never sent',
-    RELAY,
+    REWOUND,
     'migrations/1763930000000-history-reaches.ts',
     'UPDATE order_events SET tx = first_tx\n       WHERE at >= sent_from AND id > sealed_events;',
     '',
