@@ -156,6 +156,14 @@ const TARGET_MUTATIONS = [
     "FOLLOW_UP_LOCK_LIMIT = '1s'",
   ),
   seeded(
+    'cancels-wait-for-locks',
+    'Who cancels waits for a row that another holds, by the connections of webhooks',
+    LOCKS,
+    'close-targets.ts',
+    "CLOSE_LOCK_LIMIT = '50ms'",
+    "CLOSE_LOCK_LIMIT = '1s'",
+  ),
+  seeded(
     'dismissed-and-forgotten',
     'A webhook that an operator has dismissed is forgotten with those that were applied',
     RETENTION,
