@@ -5,6 +5,8 @@ const STRIPE = 'test/money/provider-stripe.e2e.ts';
 const OPERATIONS = `${ORDERS}ops/money-operations.spec.ts`;
 const ACCEPT = `${ORDERS}ops/accept-late-money.spec.ts`;
 const FOREIGN = `${ORDERS}money/foreign-money.spec.ts`;
+const DISPUTED = `${ORDERS}money/disputed-money.spec.ts`;
+const UNFIT = `${ORDERS}money/money-that-does-not-fit.spec.ts`;
 const FOREIGN_ENDS = `${ORDERS}money/foreign-ends.spec.ts`;
 const RELAY = `${ORDERS}events/relay-events.spec.ts`;
 const REWOUND = `${ORDERS}events/relay-rewound.spec.ts`;
@@ -12,14 +14,16 @@ const LOST = `${ORDERS}events/lost-events.spec.ts`;
 const RECONCILE = `${ORDERS}reconciling/reconcile.spec.ts`;
 const WAITS = `${ORDERS}ops/waits.spec.ts`;
 const REFUNDS = `${ORDERS}money/refunds.spec.ts`;
-const FINISHED = `${ORDERS}ops/finish-refund.spec.ts`;
+const FINISHED = `${ORDERS}ops/finish-refund-of-taken-money.spec.ts`;
 const ENDED_PAGE = `${ORDERS}payments/ended-page.spec.ts`;
 const UNDECIDED = `${ORDERS}fulfilment/disputed-shipment.spec.ts`;
 const CORRECTED = `${ORDERS}ops/correct-capture.spec.ts`;
 const SIBLINGS = `${ORDERS}money/beside-siblings.spec.ts`;
 const ATTEMPTS = `${ORDERS}money/refund-attempts.spec.ts`;
+const ATTEMPTS_BY_LEDGER = `${ORDERS}money/refund-attempts-by-ledger.spec.ts`;
 const LEDGER = `${ORDERS}reconciling/reconcile.judgement.spec.ts`;
 const ERASURE = `${ORDERS}ops/erase-customer.spec.ts`;
+const BESIDE_ERASURE = `${ORDERS}ops/erase-beside-others.spec.ts`;
 
 /**
  * @param {string} name
@@ -497,7 +501,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'disputed-order-ships',
     'A dispute does not stop shipping',
-    FOREIGN,
+    DISPUTED,
     'money/balance.judgement.ts',
     "if (total(balances, inDisputeOfOrder) > 0) return 'disputed';",
     '',
@@ -505,7 +509,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'disputed-order-completed',
     'A dispute does not stop the receipt that comes by itself',
-    FOREIGN,
+    DISPUTED,
     'fulfilment/receipt.deadline.ts',
     "OR ${isInDispute('p.id')})",
     ')',
@@ -521,7 +525,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'settled-webhook-stays-held',
     'Money that is settled leaves its webhook held',
-    FOREIGN,
+    UNFIT,
     'ops/held-payments.ts',
     'holdAgain(tx, payment) : endWebhooks(tx, payment)',
     'holdAgain(tx, payment) : undefined',
@@ -529,7 +533,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'settled-money-held-again',
     'A claim that is told again puts settled money back on hold',
-    FOREIGN,
+    UNFIT,
     'money/captured-money.ts',
     'if (!fresh.has(one) || one.row.hold_reason !== null) continue;',
     'if (one.row.hold_reason !== null) continue;',
@@ -585,7 +589,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'link-beside-an-erasure',
     'A link to the checkout that is made while its customer is erased stays under their name',
-    ERASURE,
+    BESIDE_ERASURE,
     'sessions/page-sessions.ts',
     'if (orderId !== null) await tx.rows(NOT_WHILE_ERASED, [subject]);',
     '',
@@ -1018,7 +1022,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'failure-lost-in-attention',
     'The failure of an attempt is not recorded while its refund waits for an operator',
-    ATTEMPTS,
+    ATTEMPTS_BY_LEDGER,
     'money/refund.judgement.ts',
     "if (status === 'needs_attention') return { to: 'needs_attention' };",
     "if (status === 'needs_attention') return UNCHANGED;",
@@ -1026,7 +1030,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'sent-beside-an-attempt',
     'A refund that an operator retries is sent anew while an attempt of it has not failed',
-    ATTEMPTS,
+    ATTEMPTS_BY_LEDGER,
     'ops/refunds.ts',
     'return askedAt !== null &&',
     'return askedAt === undefined &&',
@@ -1042,7 +1046,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'erased-beside-placing',
     'A customer is erased while an order of theirs is being placed',
-    ERASURE,
+    BESIDE_ERASURE,
     'ops/erase-customer.ts',
     'if (!(await takeTurnOf(tx, customer))) throw isOrdering();',
     'await takeTurnOf(tx, customer);',
@@ -1050,7 +1054,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'erasure-leaves-limits',
     'What limits remember of an erased customer stays where somebody holds it',
-    ERASURE,
+    BESIDE_ERASURE,
     'ops/erase-customer.ts',
     '(await forgetLimitsOf(tx, customer)) && orders',
     '((await forgetLimitsOf(tx, customer)) || true) && orders',
@@ -1114,7 +1118,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'of-whichever-payment',
     'What is said of another payment at the provider is booked as of ours, by our reference',
-    FOREIGN,
+    UNFIT,
     'money/meant-payment.ts',
     'p.id = asked.id AND p.provider_payment_id IS NULL',
     'p.id = asked.id',
@@ -1426,7 +1430,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'old-story-books-a-dispute',
     'A webhook that says the other end of a dispute is believed, however old it is',
-    `${ORDERS}money/foreign-money.spec.ts`,
+    DISPUTED,
     'money/foreign-money.ts',
     "if (isOtherwise && source !== 'reconcile') return 'contradiction';",
     '',

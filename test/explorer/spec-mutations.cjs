@@ -565,13 +565,13 @@ const SPEC_MUTATIONS = [
   seeded(
     'standby-kept',
     'A connection that refuses to write after a failover stays in the pool',
-    'transaction.spec.ts',
+    'transaction-lost.spec.ts',
     ['send-statement.ts', 'isOver || state === READ_ONLY', 'isOver'],
   ),
   seeded(
     'ended-session-kept',
     'A connection whose session Postgres has ended is given to the next one',
-    'transaction.spec.ts',
+    'transaction-lost.spec.ts',
     ['in-transaction.ts', '.catch(() => discardConnection(runner))', '.catch(() => undefined)'],
   ),
   seeded(

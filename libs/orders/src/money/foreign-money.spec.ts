@@ -6,15 +6,11 @@ import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ShipOrder } from '../fulfilment/ship-order';
 import { FoldStock } from '../stock/fold-stock';
-import { ConfirmReceipt } from '../fulfilment/confirm-receipt';
-import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
 afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
-
-const OLGA = { actor: 'olga', reason: 'case 9' };
 
 const { placed, receive, paid, tell, refunded, disputed, read, refundsOf } = moneyOf(() => world);
 const settle = ({ paymentId }: Placed, decision: 'refund' | 'keep') =>
@@ -139,94 +135,6 @@ describe('money that moves at the provider', () => {
   );
 });
 
-describe('a dispute', () => {
-  it('stops shipping, and says so, until it is won', async () => {
-    const order = await paid();
-    await disputed(order, 'opened');
-    expect((await read(order)).balance).toMatchObject({ disputed: 1_000 });
-    await expect(ship(order)).rejects.toMatchObject({
-      ...{ code: 'order_not_shippable', fields: { why: 'disputed' } },
-    });
-    await disputed(order, 'won');
-    // Told late, of what is over.
-    await disputed(order, 'opened');
-    expect((await read(order)).balance).toMatchObject({ disputed: 0 });
-    expect((await ship(order)).status).toBe('shipped');
-  });
-
-  it('that is lost cancels an order that has not been shipped, and refunds nothing', async () => {
-    const order = await paid();
-    await disputed(order, 'lost');
-    await disputed(order, 'opened');
-    expect(await read(order)).toMatchObject({ status: 'canceled', closeReason: 'dispute_lost' });
-    expect(await refundsOf(order)).toEqual([]);
-  });
-
-  it('keeps a refund from being sent, and a lost one cancels it', async () => {
-    const order = await paid();
-    // Not by a sweep: a slow one would come to the refund as well, before the dispute.
-    await world.get(CancelOrderByOperator).cancel(order.id, OLGA);
-    expect(await refundsOf(order)).toMatchObject([{ status: 'requested' }]);
-    await disputed(order, 'opened');
-    const asked = jest.spyOn(world.provider, 'refund');
-    const again = async () => {
-      await world.rows(
-        `UPDATE deadlines SET due_at = now() - interval '1 second' WHERE kind = 'refund'
-            AND subject_id IN (SELECT id FROM refunds WHERE payment_id = $1)`,
-        [order.paymentId],
-      );
-      await world.timeouts.runSweep();
-    };
-    await again();
-    expect(await refundsOf(order)).toMatchObject([{ status: 'requested' }]);
-    await disputed(order, 'lost');
-    await again();
-    expect(await refundsOf(order)).toMatchObject([{ status: 'canceled' }]);
-    const { paymentId } = order;
-    expect(asked).not.toHaveBeenCalledWith(expect.objectContaining({ paymentId }));
-  });
-
-  it('pauses the receipt that comes by itself, and not the customer who confirms it', async () => {
-    const [waiting, confirmed] = [await paid(), await paid()];
-    for (const order of [waiting, confirmed]) {
-      await ship(order);
-      await disputed(order, 'opened');
-      await world.rows(
-        `WITH due AS (UPDATE orders SET receive_within_ms = 0 WHERE id = $1 RETURNING id, version)
-         INSERT INTO deadlines (kind, due_at, subject_id, version)
-         SELECT 'receipt', now(), id, version FROM due ON CONFLICT DO NOTHING`,
-        [order.id],
-      );
-    }
-    await world.timeouts.runSweep();
-    expect((await read(waiting)).status).toBe('shipped');
-    const { customer_id: customer } = (
-      await world.rows<{ customer_id: string }>('SELECT customer_id FROM orders WHERE id = $1', [
-        confirmed.id,
-      ])
-    )[0] as { customer_id: string };
-    await world.get(ConfirmReceipt).confirm(confirmed.id, customer);
-    expect((await read(confirmed)).status).toBe('completed');
-    await disputed(waiting, 'won');
-    await world.rows(
-      `UPDATE deadlines SET due_at = now() - interval '1 second' WHERE subject_id = $1`,
-      [waiting.id],
-    );
-    await world.timeouts.runSweep();
-    expect((await read(waiting)).status).toBe('completed');
-  });
-
-  it('that was lost and is said to be won is for an operator to look at', async () => {
-    const order = await paid();
-    await disputed(order, 'lost');
-    await disputed(order, 'won');
-    const [held] = await world.rows<{ n: number }>(
-      `SELECT count(*)::int AS n FROM webhook_events WHERE result = 'dispute_contradiction'`,
-    );
-    expect(held?.n).toBe(1);
-  });
-});
-
 describe('a paid order', () => {
   it('is canceled when an operator refunds the money it was paid with', async () => {
     const order = await paid();
@@ -257,79 +165,5 @@ describe('a paid order', () => {
     await world.timeouts.runSweep();
     expect(await read(order)).toMatchObject({ closeReason: 'shipment_timeout' });
     expect(await refundsOf(order)).toMatchObject([{ amount: '1000' }]);
-  });
-});
-
-describe('money that does not fit', () => {
-  const capture = (order: Placed, amount: number, providerPaymentId = `pay-${order.paymentId}`) =>
-    tell(order, 'payment.succeeded', {
-      ...{ providerPaymentId, money: { amount, currency: 'EUR', paidAt: new Date() } },
-    });
-  const webhooksOf = ({ paymentId }: Placed) =>
-    world.rows<{ status: string; result: string }>(
-      `SELECT status, result FROM webhook_events WHERE notice ->> 'paymentId' = $1 ORDER BY id`,
-      [paymentId],
-    );
-  const movementsOf = ({ id }: Placed) =>
-    world.rows<{ kind: string; amount: string }>(
-      'SELECT kind, amount FROM money_movements WHERE order_id = $1 ORDER BY id',
-      [id],
-    );
-
-  it.each(['refund', 'keep'] as const)(
-    'ends its webhooks when it is settled (%s), and is known when it is told again',
-    async (decision) => {
-      const order = await placed();
-      await capture(order, 400);
-      await capture(order, 400);
-      const told = await webhooksOf(order);
-      expect(told.map(({ status }) => status)).toContain('held');
-      await settle(order, decision);
-      expect((await webhooksOf(order)).map(({ status }) => status)).not.toContain('held');
-      await capture(order, 400);
-      expect((await webhooksOf(order)).map(({ status }) => status)).not.toContain('held');
-      expect((await read(order)).balance).toMatchObject({ captured: 400, held: 0 });
-    },
-  );
-
-  it('is a row with its amount where the provider changes its mind, and stays settled', async () => {
-    const order = await paid();
-    await capture(order, 999);
-    expect(await movementsOf(order)).toMatchObject([
-      { kind: 'captured', amount: '1000' },
-      { kind: 'mismatch', amount: '999' },
-      { kind: 'held', amount: '1000' },
-    ]);
-    await settle(order, 'keep');
-    await capture(order, 999);
-    expect(await read(order)).toMatchObject({ status: 'paid', balance: { held: 0 } });
-  });
-
-  it('is a payment of its own where it was taken under our reference and we did not open it', async () => {
-    const order = await paid();
-    await capture(order, 700, 'pay-of-another');
-    const payments = await world.rows<{ provider_payment_id: string; amount: string }>(
-      `SELECT provider_payment_id, captured_amount AS amount FROM payments
-        WHERE order_id = $1 AND hold_reason = 'reference_mismatch'`,
-      [order.id],
-    );
-    expect(payments).toEqual([{ provider_payment_id: 'pay-of-another', amount: '700' }]);
-    expect((await read(order)).balance).toMatchObject({ captured: 1_700, held: 700 });
-  });
-
-  it('is not the money of ours, also where its refund and its dispute are told of before it', async () => {
-    const order = await paid();
-    const other = { providerPaymentId: `other-${order.id}` };
-    await tell(order, 'refund.succeeded', {
-      ...other,
-      providerRefundId: 're-other',
-      amount: 1_000,
-    });
-    await tell(order, 'dispute.lost', { ...other, disputeId: 'dp-other', amount: 1_000 });
-    expect(await read(order)).toMatchObject({
-      ...{ status: 'paid', balance: { refunded: 0, disputed: 0 } },
-    });
-    const told = (await webhooksOf(order)).map(({ result }) => result);
-    expect(told).toEqual(['paid', 'unknown_reference', 'unknown_reference']);
   });
 });

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { onFailpoint } from '@app/timeout';
-import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertOrders, insertProduct, TEST_SKU } from '../../../../test/support/insert-orders';
 import { paidOrder } from '../../../../test/support/paid-order';
-import { until } from '../../../../test/support/until';
 import { historyIsOver } from '../../../../test/support/history-is-over';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ListOrders, ReadOrder } from '../closing/read-order';
@@ -13,10 +11,8 @@ import { NoEventStream } from '../events/event-stream';
 import { RelayEvents } from '../events/relay-events';
 import { ConfirmReceipt } from '../fulfilment/confirm-receipt';
 import { ShipOrder } from '../fulfilment/ship-order';
-import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { silentOrdersTelemetry } from '../order/telemetry';
 import { PlaceOrder } from '../placing/place-order';
-import { PageSessions } from '../sessions/page-sessions';
 import { CreateRefund } from './create-refund';
 import { EraseCustomer } from './erase-customer';
 
@@ -71,19 +67,6 @@ const leftOf = async (customer: string) => {
   return Object.fromEntries(await Promise.all(counts)) as Record<string, number>;
 };
 
-/** Whoever reaches it stands still until it is let go. */
-function gate(): { stop: () => Promise<void>; isReached: () => boolean; open: () => void } {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  letGo.push(() => open());
-  let reached = false;
-  const stop = (): Promise<void> => {
-    reached = true;
-    return opened;
-  };
-  return { stop, isReached: () => reached, open };
-}
-
 it('keeps no words of a provider that would not answer', async () => {
   const payment = { count: 1, closesInMs: 60_000, payment: 'open' } as const;
   const [order] = await insertOrders(world, { ...payment, customerId: 'zita' });
@@ -133,40 +116,6 @@ it('keeps no words of a provider about a payment that it did not open, or a refu
   expect(JSON.stringify(left)).toContain('by_hand');
 });
 
-it('is refused at once while the customer is placing an order, and nothing is erased', async () => {
-  await past('zoe');
-  const before = await leftOf('zoe');
-  const written = gate();
-  onFailpoint((name) => (name === 'place.written' ? written.stop() : undefined));
-  const placing = place('zoe');
-  await until('the order is written', written.isReached);
-  const streaming = jest.spyOn(world.stream, 'forgetReasons');
-  await expect(erase('zoe')).rejects.toMatchObject({
-    code: 'busy',
-    message: 'The customer is placing an order; try again in a moment',
-  });
-  expect(streaming).not.toHaveBeenCalled();
-  expect(await leftOf('zoe')).toEqual(before);
-  written.open();
-  await placing;
-  await expect(erase('zoe')).rejects.toMatchObject({ code: 'customer_not_erasable' });
-});
-
-it('holds up no order that is placed beside it, and gives way to one of the same customer', async () => {
-  await past('zac');
-  const streaming = gate();
-  jest.spyOn(world.stream, 'forgetReasons').mockImplementation(async () => {
-    await streaming.stop();
-    return 0;
-  });
-  const erasing = erase('zac').catch((error: unknown) => error);
-  await until('all but the last is erased', streaming.isReached);
-  await Promise.all([place('zac'), place('stranger')]);
-  streaming.open();
-  expect(await erasing).toMatchObject({ code: 'busy' });
-  expect(await leftOf('zac')).toMatchObject({ orders: 4 });
-});
-
 it('leaves a refund that is asked for once more as the one that it was, and nothing of the words', async () => {
   const { id, paymentId } = await paidOrder(world);
   const again = (reason: string, idempotencyKey = 'ann-9') =>
@@ -182,63 +131,6 @@ it('leaves a refund that is asked for once more as the one that it was, and noth
   const kept = JSON.stringify(await world.rows('SELECT * FROM refund_keys'));
   expect(kept).not.toContain('ann-9');
   expect(await again('a saucer, too', 'another')).toMatchObject({ replayed: false });
-});
-
-it('leaves nothing that limits remember behind, and says so where a row of it is held', async () => {
-  await past('zed');
-  const before = await leftOf('zed');
-  for (const table of ['unpaid_orders', 'unpaid_streaks']) {
-    const holder = await beginHeldOpen(world.dataSource);
-    await holder.query(`SELECT FROM ${table} WHERE customer_id = 'zed' LIMIT 1 FOR UPDATE`);
-    await expect(erase('zed')).rejects.toMatchObject({ code: 'busy' });
-    await holder.rollbackTransaction();
-    await holder.release();
-    expect(await leftOf('zed')).toEqual(before);
-  }
-  expect(await erase('zed')).toMatchObject({ orders: 3 });
-  expect(Object.values(await leftOf('zed'))).toEqual([0, 0, 0, 0]);
-});
-
-describe('a link to the checkout of one of the orders', () => {
-  const invite = (subject: string, orderId: string) =>
-    world.get(PageSessions).invite({
-      ...{ page: 'checkout', subject, scopes: ['orders'], orderId },
-      ...{ codeLifetimeMs: 60_000, lifetimeMs: 60_000 },
-    });
-  const orderOf = async (customer: string) => {
-    const sql = 'SELECT id FROM orders WHERE customer_id = $1 LIMIT 1';
-    return (await world.rows<{ id: string }>(sql, [customer]))[0]?.id as string;
-  };
-  const sessionsOf = (customer: string) =>
-    world.rows('SELECT FROM page_sessions WHERE subject = $1', [customer]);
-
-  it('that is made while all else is erased goes, too', async () => {
-    await past('ida');
-    const orderId = await orderOf('ida');
-    jest.spyOn(world.stream, 'forgetReasons').mockImplementation(async () => {
-      await invite('ida', orderId);
-      return 0;
-    });
-    expect(await erase('ida')).toMatchObject({ orders: 3 });
-    expect(await sessionsOf('ida')).toEqual([]);
-  });
-
-  it('waits for the end of the erasure, and is then of an order that the customer has not', async () => {
-    await past('ivy');
-    const orderId = await orderOf('ivy');
-    const erasing = await beginHeldOpen(world.dataSource);
-    const turn = `SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.links}, hashtext('ivy'))`;
-    await erasing.query(turn);
-    await erasing.query(`UPDATE orders SET customer_id = 'erased:1' WHERE customer_id = 'ivy'`);
-    const link = invite('ivy', orderId).catch((error: unknown) => error);
-    const waits = `SELECT FROM pg_stat_activity
-                    WHERE datname = current_database() AND wait_event = 'advisory'`;
-    await Promise.race([link, until('it waits', async () => (await world.rows(waits)).length > 0)]);
-    await erasing.commitTransaction();
-    await erasing.release();
-    expect(await link).toMatchObject({ code: 'order_not_found' });
-    expect(await sessionsOf('ivy')).toEqual([]);
-  });
 });
 
 it('is refused where the stream is in Redis, and this process has none: its reasons would stay there', async () => {
