@@ -49,6 +49,28 @@ describe('HTTP', () => {
     expect(nested.headers.get('allow')).toBe('POST');
   });
 
+  it.each(['text/plain', 'application/json', 'application/json; charset=utf-16', 'nonsense'])(
+    'tells them apart whatever body is sent there, as of type %s',
+    async (type) => {
+      const send = (methodAndPath: string) =>
+        sendBytes(
+          `${methodAndPath} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n` +
+            `Content-Type: ${type}\r\nContent-Length: 2\r\n\r\n{"`,
+        );
+      const unknown = await send('POST /v1/webhook/sandbox');
+      expect(unknown).toMatch(/^HTTP\/1\.1 404 [^]*"code":"not_found"/);
+      const wrong = await send('DELETE /v1/orders');
+      expect(wrong).toMatch(/^HTTP\/1\.1 405 [^]*allow: GET, HEAD, POST/);
+    },
+  );
+
+  it('demands no body of a method that it does not know', async () => {
+    const answer = await sendBytes(
+      'QUERY /v1/orders HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 405 [^]*"code":"method_not_allowed"/);
+  });
+
   it.each([
     ['{', 'is not valid JSON'],
     ['{"items":}', 'is not valid JSON'],

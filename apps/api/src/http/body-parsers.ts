@@ -1,6 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { problem } from '@app/orders/http';
-import { BadRequestException, UnsupportedMediaTypeException } from '@nestjs/common';
+import {
+  BadRequestException,
+  NotFoundException,
+  UnsupportedMediaTypeException,
+} from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sendProblem } from './send-problem';
 
@@ -44,6 +48,16 @@ export function registerBodyParsers(fastify: FastifyInstance): void {
       else done(new UnsupportedMediaTypeException());
     },
   );
+}
+
+/** Where nobody takes it, a body is not what is wrong. For Fastify's `preParsing`. */
+export function refuseUnknownRoute(
+  { is404 }: FastifyRequest,
+  _reply: FastifyReply,
+  _payload: unknown,
+  done: (error: Error | null) => void,
+): void {
+  done(is404 ? new NotFoundException() : null);
 }
 
 /** Before the body is read. For Fastify's `preParsing`. */

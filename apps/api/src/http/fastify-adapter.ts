@@ -7,7 +7,12 @@ import { acceptTokenAsPassword } from '../auth/token-as-password';
 import type { Draining } from '../draining';
 import type { Logger } from '../logging/logger';
 import type { SharedCounts } from '../rate-limit/shared-counts';
-import { applyBodyLimit, refuseEncodedBody, registerBodyParsers } from './body-parsers';
+import {
+  applyBodyLimit,
+  refuseEncodedBody,
+  refuseUnknownRoute,
+  registerBodyParsers,
+} from './body-parsers';
 import { answerClientError } from './client-error';
 import { allowOrigins } from './cors';
 import type { KnownRoutes } from './known-routes';
@@ -97,6 +102,7 @@ function prepare(
   fastify.server.on('checkExpectation', (request, response) =>
     fastify.server.emit('request', request, response),
   );
+  fastify.addHook('preParsing', refuseUnknownRoute);
   fastify.addHook('preParsing', refuseEncodedBody);
   // With the answer, as a request may have come in before draining began.
   fastify.addHook('onSend', (_request, reply, payload, done) => {
