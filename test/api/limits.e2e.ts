@@ -198,15 +198,15 @@ describe('what browsers and watchers are told', () => {
   });
   afterEach(() => jest.restoreAllMocks());
 
-  it.each(['/v1/orders', '/v1/products', '/nothing', '/docs-json', '/health/live'] as const)(
-    'says to browsers that %s is data, and no page or frame',
-    async (path) => {
-      const { headers } = await api.request(`GET ${path}`, { token: await api.token() });
-      expect(headers.get('x-content-type-options')).toBe('nosniff');
-      expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
-      if (!path.startsWith('/docs')) expect(headers.get('cache-control')).toBe('no-store');
-    },
-  );
+  it.each([
+    ...(['/v1/orders', '/v1/products', '/nothing', '/docs-json', '/health/live'] as const),
+    ...(['/v1/orders/%zz', `/v1/orders/${'x'.repeat(101)}`] as const),
+  ])('says to browsers that %s is data, and no page or frame', async (path) => {
+    const { headers } = await api.request(`GET ${path}`, { token: await api.token() });
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    if (!path.startsWith('/docs')) expect(headers.get('cache-control')).toBe('no-store');
+  });
 
   const nameInLogs = (subject: string) => api.app.get(NamesInLogs).of(subject);
 

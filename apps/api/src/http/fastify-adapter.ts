@@ -18,7 +18,7 @@ import { allowOrigins } from './cors';
 import type { KnownRoutes } from './known-routes';
 import { limitDocument } from './limit-document';
 import { sendProblem } from './send-problem';
-import { addSecurityHeaders } from './security-headers';
+import { addSecurityHeaders, SECURITY_HEADERS } from './security-headers';
 
 const BODY_LIMIT = 32 * 1024;
 /** From the first byte of a request to its last: long for any honest client. */
@@ -72,7 +72,8 @@ export function createFastifyAdapter(
       const answer = isTooLong
         ? problem('uri_too_long', 'The address has a part that is too long')
         : problem('invalid_request', 'The address cannot be read');
-      sendProblem(reply, answer);
+      // No hook runs for these.
+      sendProblem(reply, answer, SECURITY_HEADERS);
     },
     // No Nest middleware here, and its dispatcher would run on every request.
     skipMiddie: true,
