@@ -1,13 +1,16 @@
 import { connect, type Socket } from 'node:net';
 import { startTestApp, type TestApp } from '../support/app';
 
-/** What arrives of answers where a client sends more than is read. */
+/** What arrives of answers where a client sends more than is read, or what is no HTTP behind what is. */
 
 const KB = 1_024;
+const ITEMS = JSON.stringify({ items: [{ sku: 'TEA-SENCHA', quantity: 1 }] });
 
 let api: TestApp;
+let token: string;
 beforeAll(async () => {
   api = await startTestApp({ settings: { ROLES: 'api' } });
+  token = await api.token();
 });
 afterAll(() => api?.close());
 
@@ -99,5 +102,49 @@ describe('a client that is refused while it sends', () => {
     } finally {
       error.mockRestore();
     }
+  });
+});
+
+describe('what is no HTTP', () => {
+  const place = (key: string) =>
+    post('/v1/orders', `Authorization: Bearer ${token}\r\nIdempotency-Key: ${key}\r\n`).replace(
+      /\r\n\r\n$/,
+      `\r\nContent-Length: ${ITEMS.length}\r\n\r\n${ITEMS}`,
+    );
+
+  it.each([
+    ['garbage', 'GARBAGE\r\n\r\n', 400],
+    ['endless-headers', `GET / HTTP/1.1\r\nX: ${'x'.repeat(20 * KB)}\r\n\r\n`, 431],
+  ])('is told of after the answers to what stood before it: %s', async (what, bytes, status) => {
+    const { socket, all } = open();
+    socket.write(place(`${what}-1`) + place(`${what}-2`) + bytes);
+    socket.write(bytes);
+    const answers = await all;
+    expect(statuses(answers)).toEqual([201, 201, status]);
+    expect(answers).toContain('application/problem+json');
+  });
+
+  it('is put into the midst of no answer that has begun', async () => {
+    const order = await api.request<{ id: string }>('POST /v1/orders', {
+      ...{ token, headers: { 'idempotency-key': 'streamed' } },
+      body: JSON.parse(ITEMS) as object,
+    });
+    const { socket, heard } = open();
+    let said = '';
+    socket.on('data', (piece: Buffer) => (said += piece.toString()));
+    const begun = heard('event: order.placed');
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    const path = `/v1/orders/${order.body.id}/events`;
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+    await begun;
+    socket.write('GARBAGE\r\n\r\n');
+    await closed;
+    expect(statuses(said)).toEqual([200]);
+  });
+
+  it('is told of at once within a request that has not come to its end', async () => {
+    const { socket, all } = open();
+    socket.write(`${post(HOOK, 'Transfer-Encoding: chunked\r\n')}no size\r\n`);
+    expect(statuses(await all)).toEqual([400]);
   });
 });

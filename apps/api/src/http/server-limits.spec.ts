@@ -63,6 +63,17 @@ describe('the HTTP server', () => {
     expect(performance.now() - startedAt).toBeLessThan(PROMPT_MS);
   });
 
+  it('gives up on a client that it has refused, and that does not finish either', async () => {
+    await listen(TIMEOUT_MS);
+    const socket = await open(
+      `${HEAD}Content-Type: application/json\r\nContent-Length: 99999\r\n\r\n`,
+    );
+    let said = '';
+    socket.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    await once(socket, 'close');
+    expect(said.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 413']);
+  });
+
   it('takes so many connections and no more', async () => {
     await listen(PATIENT_MS);
     await open('');
