@@ -3,6 +3,7 @@ import { Writable } from 'node:stream';
 import { NamesInLogs, type OrderView, PageSessions } from '@app/orders';
 import { pino } from 'pino';
 import { signedHeaders, signingKey } from '../../apps/sandbox/src/webhook-signature';
+import { Authenticator } from '../../apps/api/src/auth/authenticator';
 import { SharedCounts } from '../../apps/api/src/rate-limit/shared-counts';
 import { startTestApp, type TestApp } from '../support/app';
 import { cookieIn, type PageApp, startPageApp } from '../support/page-app';
@@ -73,6 +74,20 @@ describe('rate limits', () => {
     const retryAfter = Number(headers.get('retry-after'));
     expect(retryAfter).toBeGreaterThan(60);
     expect(headers.get('refresh')).toMatch(new RegExp(`^${retryAfter}; url=/checkout/`));
+  });
+
+  it('keep nobody waiting for an issuer who needs no token', async () => {
+    await start({});
+    const identify = jest.spyOn(Authenticator.prototype, 'identify');
+    identify.mockReturnValue(new Promise(() => undefined));
+    try {
+      const token = 'of.an.issuer-who-is-silent';
+      const { status, headers } = await api.request('GET /v1/products', { token });
+      expect([status, headers.get('ratelimit')]).toEqual([200, expect.stringContaining('r=2;')]);
+      expect(identify).toHaveBeenCalledTimes(1);
+    } finally {
+      identify.mockRestore();
+    }
   });
 
   it('are one for two processes', async () => {

@@ -244,6 +244,23 @@ describe('Authenticator with the keys of an issuer', () => {
     }
   });
 
+  it('asks the issuer once for one request, whoever wants to know and whatever came of it', async () => {
+    let asked = 0;
+    const away = createServer((_, answer) => {
+      asked += 1;
+      answer.writeHead(500).end();
+    });
+    await new Promise<void>((resolve) => away.listen(0, '127.0.0.1', resolve));
+    const { port } = away.address() as AddressInfo;
+    const alone = new Authenticator({ ...settings, AUTH_JWKS_URL: `http://127.0.0.1:${port}/` });
+    const request = requestWith(`Bearer ${await issue()}`);
+    for (let i = 0; i < 2; i++) {
+      await expect(alone.identify(request)).rejects.toMatchObject({ code: 'unavailable' });
+    }
+    expect(asked).toBe(1);
+    away.close();
+  });
+
   it('says that it cannot tell, when the issuer does not answer', async () => {
     const alone = new Authenticator({ ...settings, AUTH_JWKS_URL: 'http://127.0.0.1:1/' });
     expect(await refusalOf(alone, `Bearer ${await issue()}`)).toMatch(/^unavailable: /);

@@ -40,6 +40,8 @@ type AuthSettings = Pick<
 @Injectable()
 export class Authenticator {
   readonly #remembered = new Map<string, { caller: Caller; untilMs: number }>();
+  /** Each by the issuer's keys, which are asked for once a request, also where they cannot be had. */
+  readonly #verifying = new WeakMap<FastifyRequest, Promise<Caller>>();
   readonly #verify: Verify;
   readonly #maxAgeMs: number;
 
@@ -59,7 +61,8 @@ export class Authenticator {
    * @throws {LastcallError} unauthorized; unavailable when the issuer's keys cannot be had
    */
   identify(request: FastifyRequest): Caller | Promise<Caller> {
-    if (request.caller) return request.caller;
+    const known = request.caller ?? this.#verifying.get(request);
+    if (known) return known;
     const token = bearerToken(request.headers.authorization);
     const remembered = this.#remembered.get(token);
     if (remembered && remembered.untilMs > Date.now()) {
@@ -68,7 +71,9 @@ export class Authenticator {
     }
     const payload = this.#verify(token);
     if (!(payload instanceof Promise)) return (request.caller = this.#admit(token, payload));
-    return payload.then((known) => (request.caller = this.#admit(token, known)));
+    const caller = payload.then((verified) => (request.caller = this.#admit(token, verified)));
+    this.#verifying.set(request, caller);
+    return caller;
   }
 
   #admit(token: string, payload: JWTPayload): Caller {

@@ -13,7 +13,7 @@ import { tellLimit } from './rate-limit-headers';
 const MINUTE_MS = 60_000;
 /** Sessions looked up for one address: enough for the buyers behind it, and no way to keep the database busy. */
 const LOOKUPS_A_MINUTE = 300;
-/** A database that is away is waited for by who needs it for the answer. */
+/** A database that is away, and an issuer's keys, are waited for by who needs them for the answer. */
 const LOOKUP_LIMIT_MS = 500;
 
 /**
@@ -84,12 +84,18 @@ export class RateLimitGuard extends ThrottlerGuard {
     try {
       const subject =
         (await this.#subjectOfCookie(context, request, address)) ??
-        (await this.authenticator.identify(request)).subject;
+        (await this.#subjectOfToken(request));
       return `customer ${subject}`;
     } catch {
       // The access guard answers for what is wrong with the token, or with the database.
       return `address ${address}`;
     }
+  }
+
+  async #subjectOfToken(request: FastifyRequest): Promise<string> {
+    const caller = this.authenticator.identify(request);
+    if (!(caller instanceof Promise)) return caller.subject;
+    return (await withTimeLimit(caller, LOOKUP_LIMIT_MS, 'No token was verified in time')).subject;
   }
 
   async #subjectOfCookie(
