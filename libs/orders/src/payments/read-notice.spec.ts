@@ -62,6 +62,13 @@ describe('what a provider is understood to say', () => {
     await expect(read(notice)).rejects.toMatchObject(refusal);
   });
 
+  it.each(['', 'x'.repeat(501)])('is refused with how long an id may be', async (id) => {
+    const message = 'must be a text of 1 to 500 characters';
+    await expect(read({ ...disputed(5), providerPaymentId: id })).rejects.toMatchObject({
+      fields: { errors: [{ field: 'providerPaymentId', message }] },
+    });
+  });
+
   it.each([undefined, null])('is refused where an adapter answers with %s', async (nothing) => {
     const provider = new LedgerProvider();
     jest.spyOn(provider, 'readWebhook').mockReturnValue(nothing as never);

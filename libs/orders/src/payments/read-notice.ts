@@ -10,7 +10,8 @@ export type WebhookHeaders = Parameters<PaymentProvider['readWebhook']>[1];
 
 /** Longer ones are in no index. */
 const MAX_ID_LENGTH = 500;
-const id = z.string(unlessMissing('must be a text')).min(1).max(MAX_ID_LENGTH);
+const ID_RULE = `must be a text of 1 to ${MAX_ID_LENGTH} characters`;
+const id = z.string(unlessMissing(ID_RULE)).min(1).max(MAX_ID_LENGTH);
 const minorUnits = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 
 /**
