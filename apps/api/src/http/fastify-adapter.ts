@@ -111,7 +111,17 @@ function prepare(
     done(null, payload);
   });
   fastify.addHook('onSend', addSecurityHeaders);
+  fastify.addHook('preClose', readWhatHasCome);
   if (logger.isLevelEnabled('debug')) logRequests(fastify, logger);
+}
+
+/**
+ * Node hangs up on whoever it waits for, also where their next request has arrived and was not read yet: a
+ * proxy makes that a 502. Each turn of its loop reads all there is, and then comes here: the first what came
+ * while it was busy, the second what came during that.
+ */
+function readWhatHasCome(done: () => void): void {
+  setImmediate(() => setImmediate(done));
 }
 
 /**

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { problem } from '@app/orders/http';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { Draining } from '../draining';
 import { createFastifyAdapter } from './fastify-adapter';
 import { KnownRoutes } from './known-routes';
+import { sendProblem } from './send-problem';
 
 /** The limits of the server itself, shorter than they are. */
 const TIMEOUT_MS = 300;
@@ -30,6 +32,9 @@ describe('the HTTP server', () => {
     );
     fastify = adapter.getInstance();
     fastify.post('/', () => 'ok');
+    fastify.setErrorHandler((_error, _request, reply) =>
+      sendProblem(reply, problem('body_too_large', 'The body is too large')),
+    );
     await fastify.listen({ port: 0, host: '127.0.0.1' });
   }
   afterEach(async () => {
@@ -72,6 +77,27 @@ describe('the HTTP server', () => {
     socket.on('data', (chunk: Buffer) => (said += chunk.toString()));
     await once(socket, 'close');
     expect(said.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 413']);
+  });
+
+  it('answers what has come in when the door closes, and then hangs up', async () => {
+    await listen(PATIENT_MS);
+    const request = `${HEAD}Content-Length: 0\r\n\r\n`;
+    const clients = [await open(request), await open(request)];
+    const said = clients.map((client) => {
+      const texts: string[] = [];
+      client.on('data', (chunk: Buffer) => texts.push(chunk.toString()));
+      return texts;
+    });
+    await Promise.all(clients.map((client) => once(client, 'data')));
+    const ended = clients.map((client) => once(client, 'close'));
+    // Loopback: it is with the server once it is written, and read when its turn comes.
+    for (const client of clients) client.write(request);
+    await fastify.close();
+    await Promise.all(ended);
+    for (const texts of said) {
+      const second = /^HTTP\/1\.1 200 OK.*ok$/s.exec(texts.slice(1).join(''))?.[0];
+      expect(second?.toLowerCase()).toContain('connection: close');
+    }
   });
 
   it('takes so many connections and no more', async () => {
