@@ -43,6 +43,8 @@ describe('an error of the database', () => {
     coded('ENETUNREACH'),
     coded('EADDRNOTAVAIL'),
     new Error('connect ENOENT /run/postgresql/.s.PGSQL.5432'),
+    // This process has as many files and connections open as it may.
+    new Error('connect EMFILE 127.0.0.1:5432 - Local (undefined:undefined)'),
     new Error('Client has encountered a connection error and is not queryable'),
     new Error('Client was closed and is not queryable'),
     // A password, a certificate or a name that was changed while we run.
@@ -61,6 +63,20 @@ describe('an error of the database', () => {
   ])('means that it is away: %s', (error) => {
     expect(isInfrastructureError(error)).toBe(true);
     expect(isInfrastructureError(new QueryFailedError('SELECT 1', [], error))).toBe(true);
+  });
+
+  it.each(['GetNewTransactionId', 'GetNewMultiXactId'])(
+    'means that it writes nothing until somebody vacuums: %s has no number left',
+    (routine) => {
+      const said = Object.assign(coded('54000'), { routine });
+      expect(isInfrastructureError(new QueryFailedError('INSERT', [], said))).toBe(true);
+      expect(isSessionEnded(said)).toBe(false);
+    },
+  );
+
+  it('is of the statement where that is what is too large', () => {
+    const said = Object.assign(coded('54000'), { routine: 'index_form_tuple_context' });
+    expect(isInfrastructureError(new QueryFailedError('INSERT', [], said))).toBe(false);
   });
 
   it.each([

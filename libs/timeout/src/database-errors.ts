@@ -8,6 +8,10 @@ import { OthersTroubleError, StoodStillError } from './others-errors';
  * stood still, 25P04 one that took too long.
  */
 const INFRASTRUCTURE_CLASSES = /^(08|28|3D000|53|57|58|25006|25P0[34])/;
+/** A limit of its own; most of them speak of the statement. */
+const LIMIT_EXCEEDED = '54000';
+/** The functions of Postgres that give a transaction its number, and those who share a row theirs. */
+const GIVE_NUMBERS = /^GetNew(?:TransactionId|MultiXactId)$/;
 const LOCK_NOT_AVAILABLE = '55P03';
 /** Errors after which the same transaction, begun anew, may well succeed. */
 const CONTENTION = new Set([
@@ -23,9 +27,9 @@ const PREPARES = 'exec_parse_message';
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 /** Nobody is spoken to: the certificate is not trusted, or another host's, or there is none, or no TLS that both take. */
 const TLS_TROUBLE = /SELF_SIGNED_CERT|UNABLE_TO_|CERT_|ERR_TLS_|ERR_SSL_|EPROTO|SSL connection/;
-/** Nobody could be asked: a name that the DNS does not know, no way there, a socket that is not there. */
+/** Nobody could be asked: a name that the DNS does not know, no way there, a socket that is not there, or one too many. */
 const NOT_REACHED =
-  /ENOTFOUND|EAI_|ENETUNREACH|ENETDOWN|EHOSTUNREACH|EHOSTDOWN|EADDRNOTAVAIL|connect (?:ENOENT|EACCES|EPERM)/;
+  /ENOTFOUND|EAI_|ENETUNREACH|ENETDOWN|EHOSTUNREACH|EHOSTDOWN|EADDRNOTAVAIL|connect (?:ENOENT|EACCES|EPERM|EMFILE|ENFILE)/;
 /** The last by TypeORM, of a session that has ended while its runner made no statement. */
 const CONNECTION_TROUBLE =
   /ECONN|EPIPE|ETIMEDOUT|Connection terminated|timeout (?:exceeded|expired)|read timeout|not connected|not established|not queryable|runner already released/i;
@@ -131,13 +135,22 @@ export function isEverybodys(error: unknown): boolean {
 }
 
 /**
+ * True where Postgres has no number left for another transaction: it reads, and writes nothing until somebody has
+ * vacuumed what keeps the oldest ones.
+ */
+export function isOutOfNumbers(error: unknown): boolean {
+  const said = saidBy(error);
+  return said?.code === LIMIT_EXCEEDED && GIVE_NUMBERS.test(said.routine ?? '');
+}
+
+/**
  * True when the database is away, full, overloaded or lets us not in, a canceled statement included: nothing
  * that a caller sent has caused it.
  */
 export function isInfrastructureError(error: unknown): boolean {
   if (error instanceof OthersTroubleError) return false;
   const state = sqlStateOf(error);
-  if (state !== undefined) return INFRASTRUCTURE_CLASSES.test(state);
+  if (state !== undefined) return INFRASTRUCTURE_CLASSES.test(state) || isOutOfNumbers(error);
   // Node's own errors are of another realm under some test runners, where `instanceof` fails.
   if (!types.isNativeError(error)) return false;
   const code = (error as { code?: unknown }).code;

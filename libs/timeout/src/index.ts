@@ -30,6 +30,7 @@ export {
   isEverybodys,
   isLockTimeout,
   isInfrastructureError,
+  isOutOfNumbers,
   isTableLocked,
   sqlStateOf,
 } from './database-errors';

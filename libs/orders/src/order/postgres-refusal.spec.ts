@@ -86,6 +86,18 @@ it.each([
   },
 );
 
+it('one that has no number left for a transaction is told of, and what keeps the old ones', () => {
+  const said = { code: '54000', routine: 'GetNewTransactionId' };
+  const refused = postgresRefusal(Object.assign(new Error('not accepting commands'), said));
+  expect(refused?.what).toContain('takes no writes');
+  expect(refused?.mend).toContain('pg_replication_slots, pg_prepared_xacts');
+});
+
+it('a process that may open no more connections is told of, and not taken for a server that is away', () => {
+  const error = new Error('connect EMFILE 127.0.0.1:5432 - Local (undefined:undefined)');
+  expect(postgresRefusal(error)?.mend).toContain('LimitNOFILE');
+});
+
 it('a server without TLS is told of, and not taken for one that is away', async () => {
   const refused = await refusalOf((url) => url.searchParams.set('sslmode', 'verify-full'));
   expect(refused?.what).toContain('TLS');

@@ -1,4 +1,4 @@
-import { causesOf, isTableLocked, sqlStateOf } from '@app/timeout';
+import { causesOf, isOutOfNumbers, isTableLocked, sqlStateOf } from '@app/timeout';
 import { tlsTrouble, type TlsTrouble } from './tls-trouble';
 
 /** What Postgres, or the connection to it, has refused, and how to mend that. */
@@ -33,6 +33,18 @@ const WITHOUT_TLS: PostgresRefusal = {
 const LOCKED_TABLE: PostgresRefusal = {
   what: 'Somebody has locked a table that this needs',
   mend: 'wait until it is free; "table locks" of lastcall doctor names the session that has it',
+};
+
+const OUT_OF_NUMBERS: PostgresRefusal = {
+  what: 'Postgres has no number left for another transaction, and takes no writes',
+  mend:
+    'end what keeps old rows (pg_replication_slots, pg_prepared_xacts, the oldest backend_xmin of pg_stat_activity): autovacuum ' +
+    'goes on by itself then, and VACUUM (FREEZE) in each database, as a superuser, is quicker; Postgres need not be stopped for it',
+};
+
+const OUT_OF_FILES: PostgresRefusal = {
+  what: 'This process may open no more connections',
+  mend: 'let it open more files (LimitNOFILE of systemd, nofile of a container, ulimit -n), and start it again',
 };
 
 /** By SQLSTATE. */
@@ -95,13 +107,18 @@ const BY_TLS: Readonly<Record<TlsTrouble, PostgresRefusal>> = {
 
 /** As node-postgres says it. */
 const NO_TLS = /does not support SSL connections/;
+/** As Node does. */
+const NO_FILE = /connect E[MN]FILE/;
 
 /** Undefined for whatever else goes wrong, a server that is away included. */
 export function postgresRefusal(error: unknown): PostgresRefusal | undefined {
   if (isTableLocked(error)) return LOCKED_TABLE;
+  if (isOutOfNumbers(error)) return OUT_OF_NUMBERS;
   const state = sqlStateOf(error);
   if (state !== undefined) return REFUSALS[state];
   const trouble = tlsTrouble(error);
   if (trouble) return BY_TLS[trouble];
-  return [...causesOf(error)].some(({ message }) => NO_TLS.test(message)) ? WITHOUT_TLS : undefined;
+  const said = [...causesOf(error)].map(({ message }) => message).join(' ');
+  if (NO_FILE.test(said)) return OUT_OF_FILES;
+  return NO_TLS.test(said) ? WITHOUT_TLS : undefined;
 }
