@@ -3,7 +3,6 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { type Settings, SETTINGS } from '../../config';
 import { DATABASE } from '../../data-source';
-import { RELAY_IS_STUCK } from '../../order/event-tx';
 import { onDataSource } from '../../order/order-rows';
 import { SEAL_KEY } from '../../events/seal';
 import { latenessLimitMs } from '../../settings/lateness-limit';
@@ -18,7 +17,6 @@ import {
   ago,
   type Check,
   expectation,
-  finding,
   type Look,
   lookAtAll,
   mendOf,
@@ -32,11 +30,10 @@ import { examineInvariants } from './examine-invariants';
 import { ExamineProviders } from './examine-providers';
 import { examineOneRedis } from './examine-one-redis';
 import { examineRedisOwner } from './examine-redis-owner';
+import { examineRelay } from './examine-relay';
 import { examineWaits } from './examine-waits';
 import { lookAtStoreOf } from './examine-timer';
 import { examineWorkers, START_WORKER } from './examine-workers';
-
-const RELAY_LIMIT_SECONDS = 30;
 
 /** How an installation is to be examined. */
 export interface ExamineOptions {
@@ -130,27 +127,7 @@ export class ExamineInstallation {
 
   async #relay(): Promise<Check> {
     const { relayAgeSeconds } = await this.gauges.read();
-    const sql = onDataSource(this.dataSource);
-    const [row] = await sql.rows<{ stuck: boolean }>(
-      `SELECT ${RELAY_IS_STUCK} AS stuck FROM relay_cursor c`,
-    );
-    if (row?.stuck) {
-      return finding(
-        'flow',
-        'event relay',
-        `the history is of another cluster: nothing was relayed for ${ago(relayAgeSeconds * 1_000)}`,
-        'lastcall events rewind --reason "restored"',
-      );
-    }
-    return expectation(
-      'flow',
-      'event relay',
-      relayAgeSeconds <= RELAY_LIMIT_SECONDS,
-      relayAgeSeconds === 0
-        ? 'nothing waits'
-        : `the oldest event waits for ${ago(relayAgeSeconds * 1_000)}`,
-      `events leave with a worker and Redis: ${START_WORKER}`,
-    );
+    return examineRelay(onDataSource(this.dataSource), relayAgeSeconds);
   }
 
   async #deadlines(): Promise<Check[]> {
