@@ -22,6 +22,20 @@ describe('migrate', () => {
     expect(await migrate(asMigrating(database.url))).toEqual([]);
   });
 
+  it('leaves no table that a publication of all tables would keep from being changed', async () => {
+    await migrate(asMigrating(database.url));
+    const server = new Client(database.url);
+    await server.connect();
+    const { rows } = await server.query(
+      `SELECT relname FROM pg_class
+        WHERE relkind IN ('r', 'p') AND relnamespace = 'lastcall'::regnamespace
+          AND NOT EXISTS (SELECT FROM pg_index
+                           WHERE indrelid = pg_class.oid AND (indisprimary OR indisreplident))`,
+    );
+    await server.end();
+    expect(rows).toEqual([]);
+  });
+
   it('waits for Postgres where that ends its session, and names all that it has run', async () => {
     const postgres = await startTcpProxy(database.url);
     const warned = jest.spyOn(process, 'emitWarning').mockReturnValue();

@@ -17,9 +17,11 @@ import { examineBrakes } from './examine-brake';
 import { examineHeld } from './examine-held';
 import { examineIndexes } from './examine-indexes';
 import { examineKinds } from './examine-kinds';
+import { examineNumbers } from './examine-numbers';
 import { examineRole } from './examine-role';
 import { examineServer } from './examine-server';
 import { examineSessions } from './examine-sessions';
+import { examineSlots } from './examine-slots';
 import { examineTableLocks } from './examine-table-locks';
 import { examineTargets } from './examine-targets';
 
@@ -44,6 +46,8 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
       ['postgres', 'server', () => examineServer(dataSource)],
       ['postgres', 'sessions', async () => [await examineSessions(dataSource)]],
       ['postgres', 'table locks', async () => [await examineTableLocks(dataSource)]],
+      ['postgres', 'transaction numbers', async () => [await examineNumbers(dataSource)]],
+      ['postgres', 'replication slots', async () => [await examineSlots(dataSource)]],
       ['postgres', 'migrations', async () => [await migrations(dataSource)]],
       ['postgres', 'role', () => examineRole(dataSource)],
       ['postgres', 'indexes', async () => [await examineIndexes(dataSource)]],

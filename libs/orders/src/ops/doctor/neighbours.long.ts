@@ -9,11 +9,14 @@ import { openWorld, type World } from '../../../../../test/support/world';
 import { RelayEvents } from '../../events/relay-events';
 import { migrate } from '../../migrate';
 import { onDataSource } from '../../order/order-rows';
+import { examineNumbers } from './examine-numbers';
 import { examineRelay } from './examine-relay';
+import { examineSlots } from './examine-slots';
 
 /* What others do on the same server of Postgres, in databases of their own, and what it does to us. */
 
 const MINUTE_S = 60;
+const NUMBERS = 100;
 
 let folder: string;
 let server: Awaited<ReturnType<typeof startPostgres>>;
@@ -105,4 +108,55 @@ describe('an event that does not leave', () => {
     });
     expect(await relayed()).toEqual({ relayed: 1 });
   });
+});
+
+describe('numbers of transactions that are used up', () => {
+  const burn = () =>
+    neighbour.query(
+      `DO $$ BEGIN FOR i IN 1..${NUMBERS} LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$`,
+    );
+  const numbers = (limit?: number) => examineNumbers(world.dataSource, limit);
+
+  it('are told of once they are many, and what autovacuum is to look into where nothing keeps them', async () => {
+    await burn();
+    expect(await numbers()).toMatchObject({ state: 'ok', detail: '0 of 2147 million in use' });
+    expect(await numbers(NUMBERS)).toMatchObject({
+      state: 'finding',
+      fix: expect.stringContaining('VACUUM (FREEZE)') as string,
+    });
+  });
+
+  it('have who keeps them named: a slot, a session, what is prepared', async () => {
+    const keptBy = async (what: string) => {
+      await burn();
+      expect((await numbers(NUMBERS)).detail).toContain(`in use, kept by ${what}`);
+    };
+    await neighbour.query(`BEGIN; INSERT INTO figures VALUES (4); PREPARE TRANSACTION 'old'`);
+    await keptBy(`prepared transaction 'old' of database ${theirName()}`);
+    await neighbour.query(`ROLLBACK PREPARED 'old'`);
+
+    const reader = new Client({ connectionString: databases[1]?.url });
+    await reader.connect();
+    const { rows } = await reader.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+    await keptBy(`session ${rows[0]?.pid} of database ${theirName()}`);
+    await reader.end();
+
+    await neighbour.query(`SELECT pg_create_logical_replication_slot('bi', 'pgoutput')`);
+    await keptBy(`replication slot 'bi'`);
+    await neighbour.query(`SELECT pg_drop_replication_slot('bi')`);
+  });
+});
+
+it('a replication slot that nobody reads is told of once it keeps much', async () => {
+  const slots = (limit?: number) => examineSlots(world.dataSource, limit);
+  await neighbour.query(`SELECT pg_create_logical_replication_slot('bi', 'pgoutput')`);
+  await neighbour.query('INSERT INTO figures SELECT generate_series(1, 10000)');
+  expect(await slots()).toMatchObject({ state: 'ok' });
+  const check = await slots(100_000);
+  expect(check).toMatchObject({ state: 'warning' });
+  expect(check.detail).toMatch(/'bi' 0\.\d GB/);
+  expect(check.fix).toContain(`pg_drop_replication_slot('bi')`);
+  await neighbour.query(`SELECT pg_drop_replication_slot('bi')`);
+  expect(await slots(100_000)).toMatchObject({ state: 'ok' });
 });
