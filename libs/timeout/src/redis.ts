@@ -2,6 +2,7 @@ import { TLSSocket } from 'node:tls';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { pauseBetweenSubscribers } from './patient-subscriber';
 import { parseRedisUrl } from './redis-url';
+import { saidUnasked } from './said-unasked';
 
 /** Where Redis is: a URL as `REDIS_URL` in .env.example takes it, ioredis options, or a host's client. */
 export type RedisAddress = string | RedisOptions | Redis | Cluster;
@@ -129,7 +130,8 @@ export async function askRedisOnce<T>(
   try {
     return await ask(client);
   } catch (error) {
-    throw trouble ?? error;
+    const isTurnedAway = !wasReady && trouble !== undefined && isHungUp(trouble);
+    throw (isTurnedAway && (await saidUnasked(client))) || (trouble ?? error);
   } finally {
     client.disconnect();
   }

@@ -10,6 +10,8 @@ it.each([
   ['WRONGPASS invalid username-password pair', 'REDIS_URL'],
   ['NOPERM this user has no permissions to run the command', 'ACL'],
   ['ERR DB index is out of range', 'REDIS_URL'],
+  ['ERR max number of clients reached', 'maxclients'],
+  ['DENIED Redis is running in protected mode because protected mode is enabled', 'requirepass'],
   ["READONLY You can't write against a read only replica", 'primary'],
 ])('%s is told, and how to mend it', (message, mend) => {
   const error = new Error('The alarm store did not take a call', { cause: new Error(message) });

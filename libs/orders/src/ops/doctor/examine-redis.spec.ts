@@ -1,3 +1,4 @@
+import { connect, type Socket } from 'node:net';
 import { until } from '../../../../../test/support/until';
 import { OwnRedis } from '../../../../timeout/src/testing/own-redis';
 import type { Config } from '../../config';
@@ -27,6 +28,32 @@ describe('examineRedis', () => {
         },
       ]);
     } finally {
+      await redis.remove();
+    }
+  });
+
+  it('tells of one that has no connection left, and before that how many are in use', async () => {
+    const redis = await OwnRedis.start({ maxclients: 6 });
+    const others: Socket[] = [];
+    const holdOneMore = () => others.push(connect(redis.port, '127.0.0.1').on('error', () => {}));
+    /** Who has hung up just now may count for another moment. */
+    const found = (name: string, detail: string, before = () => {}) =>
+      until(`${name}: ${detail}`, async () => {
+        before();
+        const checks = await look(redis.url);
+        return checks.find((check) => check.name === name && check.detail === detail);
+      });
+    try {
+      expect(await found('connections', '1 of 6 in use')).toMatchObject({ state: 'ok' });
+      for (let held = 0; held < 4; held++) holdOneMore();
+      expect(await found('connections', '5 of 6 in use')).toMatchObject({ state: 'finding' });
+      const refusal = 'ERR max number of clients reached';
+      expect(await found('reachable', refusal, holdOneMore)).toMatchObject({
+        state: 'unknown',
+        fix: expect.stringContaining('maxclients') as string,
+      });
+    } finally {
+      for (const other of others) other.destroy();
       await redis.remove();
     }
   });

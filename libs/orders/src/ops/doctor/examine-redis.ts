@@ -10,6 +10,7 @@ const ANSWER_LIMIT_MS = 2_000;
 const LATENCY_LIMIT_MS = 20;
 const PINGS = 11;
 const FULL = 0.85;
+const CROWDED = 0.8;
 
 /** What an installation does without, which is nothing that its orders need. */
 export const WITHOUT_REDIS =
@@ -64,6 +65,7 @@ async function examineServer(address: RedisAddress, isNode = false): Promise<Che
       persistence(info),
       eviction(info),
       memory(info),
+      connections(info),
       ...(isNode ? [replicas(info)] : primary(info)),
       expectation(
         'redis',
@@ -187,6 +189,16 @@ function memory(info: Info): Check {
   const detail = limit > 0 ? `${mb(used)} of ${mb(limit)} MB` : `${mb(used)} MB, no limit set`;
   const isRoomy = limit === 0 || used < limit * FULL;
   return expectation('redis', 'memory', isRoomy, detail, 'raise maxmemory');
+}
+
+function connections({ connected_clients: used = '0', maxclients: most }: Info): Check {
+  return expectation(
+    'redis',
+    'connections',
+    most === undefined || Number(used) < Number(most) * CROWDED,
+    most === undefined ? `${used} in use` : `${used} of ${most} in use`,
+    'raise maxclients, or end what holds them (CLIENT LIST): each process has up to eight',
+  );
 }
 
 function mb(bytes: number): number {
