@@ -19,6 +19,7 @@ import { examineIndexes } from './examine-indexes';
 import { examineKinds } from './examine-kinds';
 import { examineNumbers } from './examine-numbers';
 import { examineRole } from './examine-role';
+import { examineRowSecurity } from './examine-row-security';
 import { examineServer } from './examine-server';
 import { examineSessions } from './examine-sessions';
 import { examineSlots } from './examine-slots';
@@ -48,6 +49,7 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
       ['postgres', 'table locks', async () => [await examineTableLocks(dataSource)]],
       ['postgres', 'transaction numbers', async () => [await examineNumbers(dataSource)]],
       ['postgres', 'replication slots', async () => [await examineSlots(dataSource)]],
+      ['postgres', 'row security', async () => [await examineRowSecurity(dataSource)]],
       ['postgres', 'migrations', async () => [await migrations(dataSource)]],
       ['postgres', 'role', () => examineRole(dataSource)],
       ['postgres', 'indexes', async () => [await examineIndexes(dataSource)]],
