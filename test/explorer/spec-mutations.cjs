@@ -280,7 +280,7 @@ const SPEC_MUTATIONS = [
     'As many drainers as ever, whatever the host says',
     'host/host-drains.spec.ts',
     [
-      'host/timeout-runtime.ts',
+      'host/open-runtime.ts',
       'const drain = { ...drainDefaults, drainers };',
       'const drain = drainDefaults;',
     ],

@@ -4,60 +4,36 @@ import type {
   OnApplicationShutdown,
   OnModuleInit,
 } from '@nestjs/common';
-import type { DiscoveryService } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { closePool } from '../close-pool';
 import { DatabaseClock } from '../database-clock';
 import { LazilyLoadedError } from '../errors';
-import { drainConnections, drainDefaults } from '../drain-options';
 import { every, type Turns } from '../every';
-import { forgetHeld, nameSubjects } from '../held-deadlines';
-import { drainersHere } from '../pace';
-import { sweepDefaults, type SweepOptions } from '../sweep';
-import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
-import { NoopLock } from '../locks/noop.lock';
-import { onceBack } from '../once-back';
+import { forgetHeld } from '../held-deadlines';
+import { type SweepOptions } from '../sweep';
 import { onceFree } from '../once-free';
-import { withOwnSessions } from '../pooler';
-import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
+import { type TimeoutTelemetry } from '../telemetry';
 import { TimeoutRun } from '../timeout-run';
 import type { TimeoutParts } from '../timeout-options';
 import { TimeoutService } from '../timeout.service';
 import { queryRows } from '../query-rows';
 import type { Transaction } from '../transaction';
-import type { TimerDriver } from '../timer-driver';
-import { AnsweredLock } from './answered-lock';
-import { checkOptions } from './check-options';
-import { findPlace, type Place } from './connections';
+import { type Place } from './connections';
 import type { Tx } from './deadline-handler.decorator';
-import { assertFoundInTime, findHandlers, type FoundHandler, madeHandler } from './find-handlers';
-import { brakeOf, warnOfUnhandled } from './host-brake';
+import { assertFoundInTime, type FoundHandler, madeHandler } from './find-handlers';
 import { HostHandler } from './host-handler';
 import { inHostTransaction } from './host-transactions';
-import { installationName } from './installation-name';
-import { assertLoadedAtBoot, witnessToken } from './loaded-at-boot';
-import { loggedTelemetry } from './logged-telemetry';
 import { migratePlace, type Migrations } from './migrate-timeouts';
-import { withDeadlineTables } from './missing-deadline-tables';
-import { namedTelemetry } from './named-telemetry';
-import { refusedStart } from './refused-start';
-import { soundTelemetry } from './sound-telemetry';
 import type { TimeoutModuleOptions } from './timeout-options';
 import { Timeouts } from './timeouts';
 
-/** Whoever has found its place has spoken with Postgres. */
-const FOUND = { wasThere: true };
-const GRANULARITY_MS = 100;
-const HORIZON_MS = 900_000;
-const SWEEP_INTERVAL_MS = 10_000;
-const ARMING_CONNECTIONS = 4;
 /** What is held no more is seen by nobody meanwhile: it only has its row. */
 const FORGET_HELD_MS = 60_000;
 /** As it starts, a process has enough to ask. */
 const FORGET_HELD_FIRST_MS = 1_000;
 
 /** What a runtime is made of. */
-interface RuntimeParts {
+export interface RuntimeParts {
   readonly options: TimeoutModuleOptions;
   readonly place: Place;
   /** What its service and its run were made with. */
@@ -84,50 +60,10 @@ export class TimeoutRuntime
   #forgetting: Turns | undefined;
   #isStarted = false;
 
-  private constructor(private readonly made: RuntimeParts) {
+  constructor(private readonly made: RuntimeParts) {
     this.service = made.service;
     this.timeouts = new Timeouts(made.service, this.#dataSource, this.schema);
     this.#run = new TimeoutRun(made.service, made.core);
-  }
-
-  static async open(
-    name: string,
-    given: TimeoutModuleOptions,
-    discovery: DiscoveryService,
-  ): Promise<TimeoutRuntime> {
-    const options = checkOptions(given);
-    const { schema = 'lastcall', role = 'ring', drainers = drainersHere() } = options;
-    const telemetry = soundTelemetry(
-      options.telemetry ?? loggedTelemetry(),
-      silentTelemetry,
-      'Timeouts',
-    );
-    const ring = role === 'ring';
-    const unrung = 'its deadlines would never ring';
-    if (ring) assertLoadedAtBoot(discovery, witnessToken(name), 'TimeoutModule', unrung);
-    const find = (): readonly FoundHandler[] => (ring ? findHandlers(discovery, name) : []);
-    const handlers = find();
-    const kinds = handlers.map(({ mark }) => mark.kind);
-    const { place, dataSource } = await openFirst(options, schema);
-    const ringing = drainConnections(kinds.length, drainers);
-    const openRing = () => place.open({ name: 'lastcall ring', connections: ringing });
-    const drainDataSource = ring ? await onceBack(openRing, FOUND) : dataSource;
-    const clock = new DatabaseClock(drainDataSource);
-    const driver = await driverOf(options, schema, { clock, dataSource, telemetry });
-    const named = namedTelemetry(telemetry, (ids) => nameSubjects(statements(dataSource), ids));
-    const lockFailed = (error: unknown): void => named.failed('lock', error);
-    const lock = options.lock ? new AnsweredLock(options.lock, lockFailed) : new NoopLock();
-    const parts = { driver, lock, dataSource, drainDataSource, clock, telemetry: named };
-    const sweep = { ...sweepDefaults, intervalMs: options.sweepIntervalMs ?? SWEEP_INTERVAL_MS };
-    const drain = { ...drainDefaults, drainers };
-    const isDriverOfHost = typeof options.driver === 'object';
-    const limits = { granularity: GRANULARITY_MS, horizonMs: HORIZON_MS, isDriverOfHost };
-    const brake = brakeOf(options.brake, kinds);
-    if (ring) warnOfUnhandled(brake, kinds);
-    const service = new TimeoutService(parts, { ...limits, kinds, ring, sweep, drain, brake });
-    const core = { parts, sweep, ring };
-    const made = { options, place, core, service, telemetry, handlers, findAgain: find };
-    return new TimeoutRuntime(made);
   }
 
   /** The schema that our tables are in, to be spelt out in the host's transactions. */
@@ -235,46 +171,7 @@ export class TimeoutRuntime
   }
 }
 
-/**
- * The place of its tables, and the connections that arm. Waits for Postgres where that ends their sessions.
- * @throws {MayNotMigrateError}
- * @throws {NoPostgresError}
- * @throws {MissingDeadlineTablesError}
- */
-async function openFirst(
-  options: TimeoutModuleOptions,
-  schema: string,
-): Promise<{ place: Place; dataSource: DataSource }> {
-  const { postgres, migrate: migrates = true } = options;
-  try {
-    const place = await onceBack(() => findPlace(postgres, schema, options));
-    if (migrates) await migratePlace(place);
-    const dataSource = await onceBack(async () => {
-      const arming = await place.open({ name: 'lastcall arm', connections: ARMING_CONNECTIONS });
-      return withDeadlineTables(await withOwnSessions(arming), schema);
-    }, FOUND);
-    return { place, dataSource };
-  } catch (error) {
-    throw refusedStart(error, { postgres, schema, migrates });
-  }
-}
-
-const statements = (dataSource: DataSource): Pick<Transaction, 'rows'> => ({
+/** One after the other, of no transaction. */
+export const statements = (dataSource: DataSource): Pick<Transaction, 'rows'> => ({
   rows: (sql, params) => queryRows(dataSource, sql, params),
 });
-
-async function driverOf(
-  { driver, redis }: TimeoutModuleOptions,
-  schema: string,
-  given: { clock: DatabaseClock; dataSource: DataSource; telemetry: TimeoutTelemetry },
-): Promise<TimerDriver> {
-  if (typeof driver === 'object') return driver;
-  const settings = redis === undefined ? {} : { REDIS_URL: redis };
-  const { clock: databaseClock, dataSource, telemetry } = given;
-  const onError = (error: Error): void => telemetry.failed('timer driver', error);
-  const kind = timerDriverKind(driver ?? defaultTimerDriver(settings));
-  const isOutside = kind.needs.length > 0;
-  const name = () => onceFree(dataSource, () => installationName(dataSource, schema));
-  const prefix = isOutside ? await name() : schema;
-  return kind.create({ settings, prefix, onError, databaseClock, dataSource });
-}

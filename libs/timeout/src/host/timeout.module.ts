@@ -18,7 +18,8 @@ import type {
   TimeoutModuleOptions,
   TimeoutOptionsFactory,
 } from './timeout-options';
-import { TimeoutRuntime } from './timeout-runtime';
+import { openRuntime } from './open-runtime';
+import type { TimeoutRuntime } from './timeout-runtime';
 import { getTimeoutsToken } from './timeouts';
 
 const RUNTIME = 'LastcallRuntime:';
@@ -81,7 +82,7 @@ function assemble(
           if (names.filter((one) => one === name).length > 1) {
             throw new SecondTimeoutModuleError(name);
           }
-          const opened = await TimeoutRuntime.open(name, given, discovery);
+          const opened = await openRuntime(name, given, discovery);
           if (opened.rings && names[0] === name) warnOfNobodys(discovery, names);
           return opened;
         },
