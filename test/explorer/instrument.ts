@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { nobodysContext } from '../../libs/orders/src/nobodys-context';
 import type { FakeTime, Undo } from './fake-time';
 import type { Scheduler } from './scheduler';
 
@@ -113,6 +114,13 @@ export function instrumentConnecting(scheduler: Scheduler): Undo {
     });
   } as typeof Client.prototype.connect;
   return () => void (Client.prototype.connect = connect as never);
+}
+
+/** What callers share is a step of the one who began it: actors are known by their context. */
+export function instrumentSharedWork(): Undo {
+  const { run } = nobodysContext;
+  nobodysContext.run = (work) => work();
+  return () => void (nobodysContext.run = run);
 }
 
 /** A statement in a few words: what it does to which table, and to whom. */

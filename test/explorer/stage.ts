@@ -10,6 +10,7 @@ import {
   FAKE_CLOCK_SQL,
   instrumentConnecting,
   instrumentPostgres,
+  instrumentSharedWork,
   instrumentTimers,
   OURS,
   type ShopsTimers,
@@ -65,6 +66,7 @@ export class Stage {
       instrumentTimers(this.scheduler, this.time, timers),
       instrumentConnecting(this.scheduler),
       instrumentPostgres(this.scheduler, this.time, PATH),
+      instrumentSharedWork(),
     ];
   }
 

@@ -6,6 +6,7 @@ import {
 } from './group-commit-options';
 import { isOld, type Waiting } from './group-commit-waiting';
 import { HeldNeeds } from './held-needs';
+import { nobodysContext } from './nobodys-context';
 
 /** Whoever was passed over so often goes before those behind it, even where that idles a lane. */
 const MAX_PASSED_OVER = 4;
@@ -25,6 +26,7 @@ type Tried = Pick<HowToCarryOut, 'haveWaited' | 'beganMs'>;
  * commit is under way are taken together by the next. A lone request starts at once. A group that
  * fails is tried again in halves, so that one poisoned request cannot fail its neighbours, for as long as
  * these have time. One that needs what somebody else holds waits beside the groups, and holds up nobody.
+ * A group is carried out in no request's context.
  */
 export class GroupCommit<Request, Result> {
   #waiting: Waiting<Request, Result>[] = [];
@@ -88,7 +90,7 @@ export class GroupCommit<Request, Result> {
     this.#busyLanes += 1;
     this.#newestBeganMs = performance.now();
     // The group is cut after the requests that this turn of the event loop still brings.
-    setImmediate(() => void this.#runLane());
+    setImmediate(() => void nobodysContext.run(() => this.#runLane()));
   }
 
   async #runLane(): Promise<void> {
