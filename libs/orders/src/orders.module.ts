@@ -1,5 +1,5 @@
 import type { Lock } from '@app/timeout';
-import { assertLoadedAtBoot, TimeoutCoreModule } from '@app/timeout/module';
+import { assertLoadedAtBoot, onlyMadeOnce, TimeoutCoreModule } from '@app/timeout/module';
 import {
   type DynamicModule,
   type FactoryProvider,
@@ -102,6 +102,7 @@ function assemble(
     imports: [DiscoveryModule, ...imports],
     providers: [
       { ...provider, provide: GIVEN_SET_UP },
+      onlyMadeOnce(GIVEN_SET_UP, 'OrdersModule'),
       {
         provide: SET_UP,
         inject: [GIVEN_SET_UP, DiscoveryService],

@@ -103,6 +103,20 @@ export class ScopedDeadlineHandlerError extends Error {
   }
 }
 
+/** A module's options are made from what is made anew for each request. */
+export class ScopedOptionsError extends Error {
+  readonly code = 'scoped_options';
+
+  /** @param given what is injected */
+  constructor(module: string, given: string) {
+    super(
+      `${module}.forRootAsync is given ${given}, which is request-scoped, or depends on something that is: nothing of it would ` +
+        'start, as deadlines fire outside of any request, and each request would open connections of its own. Make it and ' +
+        'what it depends on singletons.',
+    );
+  }
+}
+
 /** Another one has migrated this database for minutes, or hangs. */
 export class MigrationUnderWayError extends Error {
   readonly code = 'migration_under_way';

@@ -2,6 +2,7 @@
 export { DeadlineHandler as HostDeadlineHandler } from './host/deadline-handler.decorator';
 export type { HostTx } from './host/host-handler';
 export { assertLoadedAtBoot } from './host/loaded-at-boot';
+export { onlyMadeOnce } from './host/scoped-options';
 export { runtimeToken } from './host/timeout.module';
 export { TimeoutRuntime } from './host/timeout-runtime';
 export { Timeouts } from './host/timeouts';

@@ -40,6 +40,7 @@ export {
   LazilyLoadedError,
   PoolerRefusalError,
   ScopedDeadlineHandlerError,
+  ScopedOptionsError,
   SecondTimeoutModuleError,
   TransactionPoolingError,
   UnhandledDeadlineError,

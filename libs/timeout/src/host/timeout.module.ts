@@ -13,6 +13,7 @@ import type { HandlesDue } from './deadline-handler.decorator';
 import { warnOfNobodys } from './find-handlers';
 import { bootWitness, witnessToken } from './loaded-at-boot';
 import { isObject } from './option-kinds';
+import { onlyMadeOnce } from './scoped-options';
 import type {
   TimeoutModuleAsyncOptions,
   TimeoutModuleOptions,
@@ -74,6 +75,7 @@ function assemble(
     imports: [DiscoveryModule, bootWitness(witnessToken(name)), ...imports],
     providers: [
       ...options,
+      onlyMadeOnce(optionsToken(name), 'TimeoutModule'),
       {
         provide: runtime,
         inject: [optionsToken(name), DiscoveryService],
