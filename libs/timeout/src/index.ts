@@ -13,6 +13,7 @@ export {
 export type { BrakeOptions } from './brake';
 export { type BrakeFacts, CLOCK_JUMPED } from './brake-table';
 export { readStopped, releaseBrakes, type Stopped } from './brake-desk';
+export { BundledInError } from './drivers/bundled-in.error';
 export { lifting } from './lift-limits';
 export { LOCKS_OUT } from './lock-holders';
 export { onceBack } from './once-back';

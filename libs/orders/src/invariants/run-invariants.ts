@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { isCanceledStatement } from '@app/timeout';
 import type { Queryable } from '../order/order-rows';
+import { readOwnFile } from './own-file';
 
 export interface Invariant {
   /** The promise's number, as in invariants.sql. */
@@ -98,6 +97,4 @@ function parse(file: string): Invariant[] {
 }
 
 /** All of them, in their order. The build copies the SQL file beside this one. */
-export const INVARIANTS: readonly Invariant[] = parse(
-  readFileSync(join(__dirname, 'invariants.sql'), 'utf8'),
-);
+export const INVARIANTS: readonly Invariant[] = parse(readOwnFile(__dirname, 'invariants.sql'));

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { BundledInError } from './bundled-in.error';
 import type { TimerDriverKind } from '../timer-driver-kind';
 
 let known: Map<string, TimerDriverKind> | undefined;
@@ -37,11 +38,14 @@ export function defaultTimerDriver(settings: Readonly<Record<string, unknown>>):
   return first?.name ?? 'memory';
 }
 
+/** @throws {BundledInError} */
 function findKinds(): TimerDriverKind[] {
-  return readdirSync(__dirname, { recursive: true, encoding: 'utf8' })
+  const files = readdirSync(__dirname, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.timer\.[jt]s$/.test(path))
-    .sort()
-    .map((path) => load(join(__dirname, path)).timer);
+    .sort();
+  if (files.length === 0)
+    throw new BundledInError('@lastcall/timeout', `*.timer.js in ${__dirname}`);
+  return files.map((path) => load(join(__dirname, path)).timer);
 }
 
 const load = (path: string): { readonly timer: TimerDriverKind } =>
