@@ -23,7 +23,8 @@ import { welcome } from './welcome.mjs';
  * @property {(line: string) => void} say
  */
 
-const APP_STOP_LIMIT_MS = 25_000;
+/** Longer than the longest SHUTDOWN_NOTICE, and what follows it. */
+const APP_STOP_LIMIT_MS = 30_000;
 /** What requests leave behind dies young, where there is room for it to (docs/operations.md). */
 const APP_FLAGS = ['--max-semi-space-size=64'];
 const SANDBOX_STOP_LIMIT_MS = 5_000;

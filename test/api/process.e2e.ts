@@ -9,7 +9,7 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 import { until } from '../support/until';
 
 /** Of apps/api/src/shut-down.ts. */
-const NOTICE_MS = 300;
+const NOTICE_MS = 800;
 const ORDER = JSON.stringify({ items: [{ sku: 'TEA-SENCHA', quantity: 1 }] });
 
 // Every test starts a process or more, which takes seconds on a busy machine.
@@ -134,7 +134,7 @@ describe('the process', () => {
   });
 
   it('finishes what is under way when it is told to stop, and takes nothing new', async () => {
-    const api = start();
+    const api = start({ SHUTDOWN_NOTICE: `${NOTICE_MS}ms` });
     const url = await api.listening;
     // Somebody else holds the table of lines: the order waits for them, and is under way meanwhile.
     const holder = new Client({ connectionString: database.url });

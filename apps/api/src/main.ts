@@ -16,7 +16,7 @@ async function main(): Promise<void> {
   const config = settingsOrExit();
   const api = await createApi(config);
   exitOnBugs(api);
-  shutDownOnSignals(api);
+  shutDownOnSignals(api, config.SHUTDOWN_NOTICE);
   const url = await listen(api);
   const { TIMER_DRIVER: timerDriver } = config;
   api.logger.info({ url, roles: [...config.ROLES], timerDriver }, 'listening');

@@ -1,28 +1,28 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Api } from './create-app';
 
-/** Readiness says no for this long before the door closes, for balancers that look often. */
-const NOTICE_MS = 300;
 /** Requests under way get this long; the rest of the limit belongs to the workers, which take 15 s at the most. */
 const REQUESTS_LIMIT_MS = 4_000;
-const HARD_LIMIT_MS = 20_000;
+/** Since the door is closed. */
+const HARD_LIMIT_MS = 19_700;
 
 /**
- * Ends the process in order: readiness says no, nothing new is accepted, what is under way is
- * finished, the workers drain. Exit code 0, or 1 when it does not come to an end in 20 s.
+ * Ends the process in order: readiness says no for `noticeMs`, nothing new is accepted, what is under way
+ * is finished, the workers drain. Exit code 0, or 1 when it does not come to an end 20 s after that notice.
  */
-export function shutDownOnSignals(api: Api): void {
+export function shutDownOnSignals(api: Api, noticeMs: number): void {
   let isEnding = false;
   const end = (signal: NodeJS.Signals): void => {
     // A terminal's Ctrl-C and a parent that passes it on are one wish, not two.
     if (isEnding) return;
     isEnding = true;
     api.logger.info({ signal }, 'shutting down');
+    const limitMs = noticeMs + HARD_LIMIT_MS;
     const overdue = setTimeout(() => {
-      api.logger.error(`shutting down took more than ${HARD_LIMIT_MS} ms`);
+      api.logger.error(`shutting down took more than ${limitMs} ms`);
       process.exit(1);
-    }, HARD_LIMIT_MS);
-    shutDown(api)
+    }, limitMs);
+    shutDown(api, noticeMs)
       .then(() => {
         clearTimeout(overdue);
         api.logger.info('stopped');
@@ -40,7 +40,7 @@ export function shutDownOnSignals(api: Api): void {
 /** `notice` is how long readiness says no before the door closes: so many milliseconds, or until it resolves. */
 export async function shutDown(
   { app, draining, logger }: Api,
-  notice: number | Promise<void> = NOTICE_MS,
+  notice: number | Promise<void>,
 ): Promise<void> {
   draining.begin();
   await (typeof notice === 'number' ? delay(notice) : notice);

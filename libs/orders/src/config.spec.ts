@@ -56,6 +56,7 @@ describe('loadConfig', () => {
       PAYMENT_PROVIDERS: ['sandbox'],
       LATE_PAYMENT: 'refund',
       AUTH_MAX_AGE: 30 * 86_400_000,
+      SHUTDOWN_NOTICE: 300,
     });
   });
 
@@ -127,6 +128,7 @@ describe('loadConfig', () => {
     ['PAYMENT_WINDOW', '10'],
     ['PAYMENT_WINDOW', '0s'],
     ['SWEEP_INTERVAL', '2m'],
+    ['SHUTDOWN_NOTICE', '11s'],
     ['TIMER_GRANULARITY', '1ms'],
     ['TIMER_GRANULARITY', 'slot'],
     ['TIMER_GRANULARITY', '61s'],

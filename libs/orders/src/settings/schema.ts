@@ -34,6 +34,8 @@ const LONGEST_SWEEP_INTERVAL_MS = 86_400_000;
 /** Each process remembers the slots that it has armed. */
 const LONGEST_HORIZON_MS = 7 * 86_400_000;
 
+const LONGEST_NOTICE_MS = 10_000;
+
 const own = z.object({
   /** 127.0.0.1 lets only this machine connect; a container needs 0.0.0.0 to be reached. */
   HOST: z
@@ -125,6 +127,13 @@ const own = z.object({
   ).prefault('off'),
   /** How often; ten is what WCAG 2.2.1 calls enough. */
   CUSTOMER_EXTENSIONS: wholeNumber(1, 100).prefault('1'),
+  /** Readiness says no for so long before the door closes. */
+  SHUTDOWN_NOTICE: duration
+    .refine(
+      (ms) => ms <= LONGEST_NOTICE_MS,
+      'must be at most 10s: what stops processes waits for 30 s as a rule, and the rest takes up to 20',
+    )
+    .prefault('300ms'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).prefault('info'),
 });
 
