@@ -85,7 +85,7 @@ describe('the options of TimeoutModule', () => {
     [{ postgres, drainers: 0 }, '`drainers` must be at least 1'],
     [{ postgres, drainers: 17 }, '`drainers` must be at most 16'],
     [{ postgres, standstillLimitMs: 20_001 }, '`standstillLimitMs` must be at most 20000'],
-    [{ postgres, standstillLimitMs: 0 }, '`standstillLimitMs` must be above 0'],
+    [{ postgres, standstillLimitMs: 999 }, '`standstillLimitMs` must be at least 1000'],
     [{ postgres, brake: '20%' }, '`brake` must be { kinds, share?, suspicion?, onEngaged? }'],
     [{ postgres, brake: { kinds: [] } }, '`brake.kinds` must be'],
     [{ postgres, brake: { kinds: ['a'], share: 20 } }, '`brake.share` must be'],

@@ -91,6 +91,8 @@ const MOST_SWEEP_INTERVAL_MS = 300_000;
 const MOST_DRAINERS = 16;
 /** A handler that is silent for longer is given up anyway. */
 const MOST_STANDSTILL_MS = 20_000;
+/** Below, transactions end where nothing is wrong, and what was due is tried again for ever. */
+const LEAST_STANDSTILL_MS = 1_000;
 
 const aFunction = z.custom((value) => typeof value === 'function', orElse('a function'));
 const someNames = orElse('names of kinds, one or more');
@@ -138,7 +140,12 @@ const OPTIONS = {
     .max(MOST_DRAINERS, orElse(`at most ${MOST_DRAINERS}`)),
   standstillLimitMs: z
     .int(orElse('a whole number of milliseconds'))
-    .positive(orElse('above 0'))
+    .min(
+      LEAST_STANDSTILL_MS,
+      orElse(
+        `at least ${LEAST_STANDSTILL_MS}: a process with much to do pauses for longer than less`,
+      ),
+    )
     .max(
       MOST_STANDSTILL_MS,
       orElse(`at most ${MOST_STANDSTILL_MS}: silent for so long, a handler is given up`),

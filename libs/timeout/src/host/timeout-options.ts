@@ -34,7 +34,7 @@ export interface TimeoutModuleOptions {
   readonly drainers?: number | undefined;
   /**
    * A handler that makes no statement for so long loses its transaction, in milliseconds: so long a process
-   * that stands still holds its rows, and one drainer's turn. At most 20,000, and 10,000 unless given.
+   * that stands still holds its rows, and one drainer's turn. From 1,000 to 20,000, and 10,000 unless given.
    */
   readonly standstillLimitMs?: number | undefined;
   /** Stops before much is handled at once while something is wrong, until somebody has looked; off unless given. */
