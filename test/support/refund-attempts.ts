@@ -13,9 +13,17 @@ interface RefundHandler {
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
 
+/** What a provider answers about the nth attempt. */
+export const made = (n: number) => ({ state: 'SUCCEEDED', providerRefundId: `re-${n}` }) as const;
+export const pending = (n: number) => ({ state: 'PENDING', providerRefundId: `re-${n}` }) as const;
+export const failed = (n: number) =>
+  ({ state: 'FAILED', providerRefundId: `re-${n}`, why: 'account closed' }) as const;
+/** Nothing was made, as far as the provider says. */
+export const REFUSED = { state: 'FAILED', providerRefundId: null, why: 'try later' } as const;
+
 /** Drives the attempts of a world's refunds step by step, by their handler: nothing comes due there by itself. */
 export function refundAttemptsOf(world: () => World, handler: Type<RefundHandler>) {
-  return {
+  const steps = {
     /** One more refund that a paid order owes. */
     owed: async (order: Placed, amount: number): Promise<string> => {
       await world()
@@ -60,4 +68,26 @@ export function refundAttemptsOf(world: () => World, handler: Type<RefundHandler
         return waiting.length > 0;
       }),
   };
+  const { settle, pauseIsOver, comesDue, isAsked } = steps;
+
+  /** Its first attempt ended so, and the second is under way: the provider has it, where it says so. */
+  async function triedAgain(
+    id: string,
+    first: SettledAnswer,
+    second?: SettledAnswer,
+  ): Promise<void> {
+    await settle(id, 1, first, 'answer');
+    await pauseIsOver(id);
+    await comesDue(id);
+    await isAsked(id);
+    if (second) await settle(id, 2, second, 'answer');
+  }
+
+  /** The first attempt was refused and made after all, as is told while the second is under way. */
+  async function contradicted(id: string, second?: SettledAnswer): Promise<void> {
+    await triedAgain(id, REFUSED, second);
+    await settle(id, 1, made(1));
+  }
+
+  return { ...steps, triedAgain, contradicted };
 }

@@ -1,7 +1,13 @@
 import { inTransaction } from '@app/timeout';
 import type { LedgerEntry } from '../../../../test/support/ledger-provider';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
-import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
+import {
+  failed,
+  made,
+  pending,
+  REFUSED,
+  refundAttemptsOf,
+} from '../../../../test/support/refund-attempts';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
@@ -15,13 +21,6 @@ afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
-const REFUSED = { state: 'FAILED', providerRefundId: null, why: 'try later' } as const;
-const made = (n: number) => ({ state: 'SUCCEEDED', providerRefundId: `re-${n}` }) as const;
-const failed = (n: number) =>
-  ({ state: 'FAILED', providerRefundId: `re-${n}`, why: 'account closed' }) as const;
-
-const pending = (n: number) => ({ state: 'PENDING', providerRefundId: `re-${n}` }) as const;
-
 const { paid, tell, read, refundsOf } = moneyOf(() => world);
 const { owed, settle, comesDue, pauseIsOver, isAsked } = refundAttemptsOf(
   () => world,

@@ -1,11 +1,16 @@
 import type { LedgerEntry } from '../../../../test/support/ledger-provider';
 import { brokenInvariants, moneyOf } from '../../../../test/support/money';
-import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
+import {
+  failed,
+  made,
+  pending,
+  REFUSED,
+  refundAttemptsOf,
+} from '../../../../test/support/refund-attempts';
 import { openWorld, type World } from '../../../../test/support/world';
 import { RetryRefund } from '../ops/refunds';
 import { Reconcile } from '../reconciling/reconcile';
 import { RefundDeadline } from './refund.deadline';
-import { type SettledAnswer } from './settle-refunds';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
@@ -13,33 +18,11 @@ afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
-const made = (n: number) => ({ state: 'SUCCEEDED', providerRefundId: `re-${n}` }) as const;
-const pending = (n: number) => ({ state: 'PENDING', providerRefundId: `re-${n}` }) as const;
-const failed = (n: number) =>
-  ({ state: 'FAILED', providerRefundId: `re-${n}`, why: 'account closed' }) as const;
-/** Nothing was made, as far as the provider says. */
-const REFUSED = { state: 'FAILED', providerRefundId: null, why: 'try later' } as const;
-
 const { paid, tell, read, refundsOf } = moneyOf(() => world);
-const { owed, settle, comesDue, pauseIsOver, isAsked } = refundAttemptsOf(
+const { owed, settle, comesDue, pauseIsOver, triedAgain, contradicted } = refundAttemptsOf(
   () => world,
   RefundDeadline,
 );
-
-/** Its first attempt ended so, and the second is under way: the provider has it, where it says so. */
-async function triedAgain(id: string, first: SettledAnswer, second?: SettledAnswer): Promise<void> {
-  await settle(id, 1, first, 'answer');
-  await pauseIsOver(id);
-  await comesDue(id);
-  await isAsked(id);
-  if (second) await settle(id, 2, second, 'answer');
-}
-
-/** The first attempt was refused and made after all, as is told while the second is under way. */
-async function contradicted(id: string, second?: SettledAnswer): Promise<void> {
-  await triedAgain(id, REFUSED, second);
-  await settle(id, 1, made(1));
-}
 
 const retry = (id: string) => new RetryRefund(world.dataSource, world.timeouts).retry(id, OLGA);
 

@@ -1,7 +1,13 @@
 import { inTransaction } from '@app/timeout';
 import type { LedgerEntry } from '../../../../test/support/ledger-provider';
 import { brokenInvariants, moneyOf } from '../../../../test/support/money';
-import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
+import {
+  failed,
+  made,
+  pending,
+  REFUSED,
+  refundAttemptsOf,
+} from '../../../../test/support/refund-attempts';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { Reconcile } from '../reconciling/reconcile';
@@ -14,34 +20,12 @@ afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
-const made = (n: number) => ({ state: 'SUCCEEDED', providerRefundId: `re-${n}` }) as const;
-const pending = (n: number) => ({ state: 'PENDING', providerRefundId: `re-${n}` }) as const;
-const failed = (n: number) =>
-  ({ state: 'FAILED', providerRefundId: `re-${n}`, why: 'account closed' }) as const;
-/** Nothing was made, as far as the provider says. */
-const REFUSED = { state: 'FAILED', providerRefundId: null, why: 'try later' } as const;
-
 const { paid, tell, refunded, read, refundsOf } = moneyOf(() => world);
-const { owed, settle, comesDue, pauseIsOver, isAsked, untilOneWaits } = refundAttemptsOf(
+const { owed, settle, untilOneWaits, triedAgain, contradicted } = refundAttemptsOf(
   () => world,
   RefundDeadline,
 );
 const firstOf = (id: string) => ({ idempotencyKey: id, providerRefundId: 're-1', amount: 300 });
-
-/** Its first attempt ended so, and the second is under way: the provider has it, where it says so. */
-async function triedAgain(id: string, first: SettledAnswer, second?: SettledAnswer): Promise<void> {
-  await settle(id, 1, first, 'answer');
-  await pauseIsOver(id);
-  await comesDue(id);
-  await isAsked(id);
-  if (second) await settle(id, 2, second, 'answer');
-}
-
-/** The first attempt was refused and made after all, as is told while the second is under way. */
-async function contradicted(id: string, second?: SettledAnswer): Promise<void> {
-  await triedAgain(id, REFUSED, second);
-  await settle(id, 1, made(1));
-}
 
 describe('a success that is told of late, of an attempt that has failed', () => {
   it.each([

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { onFailpoint } from '@app/timeout';
-import { insertOrders, insertProduct, TEST_SKU } from '../../../../test/support/insert-orders';
+import { erasingOf, LIMITED, WHY } from '../../../../test/support/erasing';
+import { insertOrders, insertProduct } from '../../../../test/support/insert-orders';
 import { paidOrder } from '../../../../test/support/paid-order';
 import { historyIsOver } from '../../../../test/support/history-is-over';
 import { openWorld, type World } from '../../../../test/support/world';
@@ -12,13 +12,8 @@ import { RelayEvents } from '../events/relay-events';
 import { ConfirmReceipt } from '../fulfilment/confirm-receipt';
 import { ShipOrder } from '../fulfilment/ship-order';
 import { silentOrdersTelemetry } from '../order/telemetry';
-import { PlaceOrder } from '../placing/place-order';
 import { CreateRefund } from './create-refund';
 import { EraseCustomer } from './erase-customer';
-
-const WHY = { actor: 'olivia', reason: 'request 2026-17' };
-/** What limits remember is looked at, and tidied, by whoever places the customer's next order. */
-const LIMITED = { MAX_OPEN_ORDERS: '20', MAX_UNPAID_IN_A_ROW: '10' };
 
 let world: World;
 const letGo: (() => void)[] = [];
@@ -33,39 +28,7 @@ afterEach(() => {
 });
 afterAll(() => world?.close());
 
-const erase = (customer: string) =>
-  new EraseCustomer(world.dataSource, world.stream).erase(customer, WHY);
-const place = (customerId: string) =>
-  world.get(PlaceOrder).place({
-    customerId,
-    idempotencyKey: randomUUID(),
-    items: [{ sku: TEST_SKU, quantity: 1 }],
-  });
-
-/** A customer with orders that nobody paid, all of them over, and all that limits remember of that. */
-async function past(customerId: string): Promise<void> {
-  await insertOrders(world, { count: 3, closesInMs: 60_000, customerId });
-  await world.rows(
-    `UPDATE orders SET status = 'closed', close_reason = 'payment_timeout', closed_at = now()
-      WHERE customer_id = $1`,
-    [customerId],
-  );
-  await world.rows(
-    `INSERT INTO unpaid_orders (customer_id, order_id)
-     SELECT customer_id, id FROM orders WHERE customer_id = $1 ON CONFLICT DO NOTHING`,
-    [customerId],
-  );
-  await world.rows(`INSERT INTO unpaid_streaks VALUES ($1, 2, now())`, [customerId]);
-}
-
-const leftOf = async (customer: string) => {
-  const tables = ['orders', 'unpaid_orders', 'unpaid_streaks', 'idempotency_keys'];
-  const counts = tables.map(async (table) => {
-    const sql = `SELECT FROM ${table} WHERE customer_id = $1`;
-    return [table, (await world.rows(sql, [customer])).length];
-  });
-  return Object.fromEntries(await Promise.all(counts)) as Record<string, number>;
-};
+const { erase, place, past, leftOf } = erasingOf(() => world);
 
 it('keeps no words of a provider that would not answer', async () => {
   const payment = { count: 1, closesInMs: 60_000, payment: 'open' } as const;
