@@ -49,27 +49,30 @@ export {
   customerExtensionBody,
   forceCloseBody,
   lastEventId,
-  listDeliveriesQuery,
   listOrdersQuery,
-  listProductsQuery,
-  listPublicProductsQuery,
-  noBody,
   operatorExtensionBody,
   placeOrderBody,
-  productSku,
-  putProductBody,
-  reasonBody,
-  redeliverBody,
   refundBody,
-  rotateBody,
   searchOrdersQuery,
   settleOrderBody,
   settleRefundBody,
   shipmentBody,
   startPaymentBody,
-  stockBody,
-  webhookEndpointBody,
 } from './http/requests';
+export {
+  listDeliveriesQuery,
+  redeliverBody,
+  rotateBody,
+  webhookEndpointBody,
+} from './http/endpoint-requests';
+export {
+  listProductsQuery,
+  listPublicProductsQuery,
+  productSku,
+  putProductBody,
+  stockBody,
+} from './http/product-requests';
+export { noBody, reasonBody } from './http/request-fields';
 export { type AnswerWords, ROUTE_FACTS, type RouteAnswer, Topic } from './http/route-facts';
 export { WebhookEndpointsController } from './http/webhook-endpoints.controller';
 export { WebhooksController } from './http/webhooks.controller';

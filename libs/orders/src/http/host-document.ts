@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import { z } from 'zod';
 import { idempotencyKey } from '../placing/place-rules';
 import { statusOf, type ProblemCode } from './problem';
-import { productSku } from './requests';
+import { productSku } from './product-requests';
 import { ROUTE_FACTS, type RouteAnswer } from './route-facts';
 
 /*

@@ -10,7 +10,7 @@ import {
 import type { Page } from '../order/page';
 import { Scope } from './access';
 import { InputBody, InputQuery, ProductSku, Subject } from './params';
-import { listProductsQuery, putProductBody, stockBody } from './requests';
+import { listProductsQuery, putProductBody, stockBody } from './product-requests';
 import { Answers, Takes, TakesQuery, Topic } from './route-facts';
 
 /** What is sold, for merchants to keep; every change is written down with who made it. */

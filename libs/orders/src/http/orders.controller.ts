@@ -26,11 +26,11 @@ import {
 import {
   customerExtensionBody,
   listOrdersQuery,
-  noBody,
   placeOrderBody,
   shipmentBody,
   startPaymentBody,
 } from './requests';
+import { noBody } from './request-fields';
 import {
   Answers,
   Takes,

@@ -10,7 +10,8 @@ import { invalidInput, readInput } from '../order/read-input';
 import { isUuid } from '../order/uuid';
 import { idempotencyKey } from '../placing/place-rules';
 import type { HttpRequest } from './caller';
-import { lastEventId, productSku } from './requests';
+import { lastEventId } from './requests';
+import { productSku } from './product-requests';
 
 /*
  * Parameter decorators that read and check in one go. They answer synchronously, which spares the

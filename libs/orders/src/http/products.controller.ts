@@ -4,7 +4,7 @@ import type { Page } from '../order/page';
 import { ListProducts, type ProductView } from '../stock/products';
 import { Public } from './access';
 import { InputQuery } from './params';
-import { listPublicProductsQuery } from './requests';
+import { listPublicProductsQuery } from './product-requests';
 import { Answers, TakesQuery, Topic } from './route-facts';
 
 @Topic('storefront')

@@ -4,13 +4,13 @@ import { type FieldError, readInput } from '../order/read-input';
 import {
   forceCloseBody,
   listOrdersQuery,
-  noBody,
   operatorExtensionBody,
   placeOrderBody,
   refundBody,
   searchOrdersQuery,
   startPaymentBody,
 } from './requests';
+import { noBody } from './request-fields';
 
 function errorsOf(schema: z.ZodType, input: unknown): FieldError[] {
   try {

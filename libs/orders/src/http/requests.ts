@@ -1,13 +1,8 @@
 import { z } from 'zod';
 import { MAX_EXTENSION_MS } from '../closing/extend-window';
-import { DELIVERY_CURSOR, DELIVERY_STATUSES } from '../deliveries/deliveries';
-import { MAX_OVERLAP_MS } from '../deliveries/endpoints';
-import { ALL_EVENTS, EVENT_TYPES } from '../deliveries/message';
-import { ERASABLE_RULE, isErasable, REASON_LENGTH } from '../order/operator-action';
 import { ORDER_STATUSES, type OrderStatus } from '../order/order.lifecycle';
 import { isPlainText, PLAIN_TEXT_RULE } from '../order/plain-text';
-import { unlessMissing, wholeNumber } from '../order/read-input';
-import { UUID } from '../order/uuid';
+import { wholeNumber } from '../order/read-input';
 import {
   expectedTotal,
   itemsOf,
@@ -17,26 +12,9 @@ import {
   sku,
 } from '../placing/place-rules';
 import { PROVIDER_NAME } from '../providers/payment-provider';
-import { MAX_NAME_LENGTH, MAX_UNIT_PRICE, SKU } from '../stock/product-rules';
-import { MAX_LISTED_PRODUCTS } from '../stock/products';
+import { pageQuery, reason, text } from './request-fields';
 
-/** What callers may send, to the letter: unknown fields are refused, and these feed the OpenAPI. */
-
-const MAX_LIMIT = 100;
-const DEFAULT_LIMIT = 20;
-
-const text = (min: number, max: number) => {
-  const message = `must have ${min} to ${max} characters`;
-  return (
-    z
-      .string(unlessMissing('must be a text'))
-      .trim()
-      .min(min, message)
-      .max(max, message)
-      // Postgres keeps no NUL, and a terminal should not act on what an operator reads.
-      .refine(isPlainText, PLAIN_TEXT_RULE)
-  );
-};
+// What callers may send about orders, to the letter: unknown fields are refused, and these feed the OpenAPI.
 
 export const placeOrderBody = z
   .strictObject({
@@ -44,8 +22,6 @@ export const placeOrderBody = z
     expectedTotal,
   })
   .meta({ examples: [{ items: [{ sku: 'TEA-SENCHA', quantity: 2 }] }] });
-
-export const noBody = z.strictObject({}).nullish();
 
 /** Also no body at all: the shop's first provider then. */
 export const startPaymentBody = z
@@ -74,17 +50,6 @@ export const shipmentBody = z
   })
   .nullish()
   .meta({ examples: [{ carrier: 'DHL', trackingNumber: '00340434161094042557' }] });
-
-const limitTo = (most: number) =>
-  z
-    .string()
-    .regex(/^\d{1,4}$/, `must be a whole number from 1 to ${most}`)
-    .transform(Number)
-    .pipe(wholeNumber(1, most));
-const pageQuery = {
-  limit: limitTo(MAX_LIMIT).default(DEFAULT_LIMIT),
-  cursor: z.string().regex(UUID, 'must be the nextCursor of an earlier answer').optional(),
-};
 
 export const listOrdersQuery = z.strictObject({
   status: z.enum(ORDER_STATUSES).optional(),
@@ -152,85 +117,6 @@ function amountRange(text: string): { min?: number; max?: number } {
 }
 
 const seconds = wholeNumber(1, MAX_EXTENSION_MS / 1_000).meta({ examples: [60] });
-const reasonText = text(REASON_LENGTH.min, REASON_LENGTH.max).refine(isErasable, ERASABLE_RULE);
-const reason = reasonText.meta({ examples: ['customer called: wrong address'] });
-
-/** Of one delivery or one loss; more are several. */
-const MAX_DELTA = 1_000_000;
-
-/** The most ids one call names. */
-const MAX_IDS = 1_000;
-
-export const webhookEndpointBody = z.strictObject({
-  url: text(1, 2_000)
-    .describe('Where to: https, and no private network unless WEBHOOKS_ALLOW_PRIVATE is on')
-    .meta({ examples: ['https://shop.example/lastcall'] }),
-  events: z
-    .array(z.enum([ALL_EVENTS, ...EVENT_TYPES]), unlessMissing('must be a list'))
-    .min(1, 'must have at least one type of event, or "*" for all')
-    .max(EVENT_TYPES.length + 1, 'must name each type of event once at most')
-    .meta({ examples: [['order.paid', 'order.closed']] }),
-  reason: reason.optional(),
-});
-export const rotateBody = z
-  .strictObject({
-    overlapSeconds: wholeNumber(0, MAX_OVERLAP_MS / 1_000)
-      .describe('For so long the present secret signs as well; a day unless given')
-      .meta({ examples: [86_400] })
-      .optional(),
-    reason: reason.optional(),
-  })
-  .nullish();
-export const reasonBody = z.strictObject({ reason: reason.optional() }).nullish();
-export const redeliverBody = z
-  .strictObject({
-    deliveries: z
-      .array(z.uuid('must be the id of a delivery'), unlessMissing('must be a list'))
-      .min(1, 'must name a delivery, or be left out: then it is all that are dead')
-      .max(MAX_IDS, `must have at most ${MAX_IDS} ids`)
-      .optional(),
-    reason: reason.optional(),
-  })
-  .nullish();
-/** Also with each id in a line of its own, and a reason. */
-export const REDELIVER_BODY_LIMIT = 64 * MAX_IDS;
-export const listDeliveriesQuery = z.strictObject({
-  status: z.enum(DELIVERY_STATUSES).optional(),
-  limit: pageQuery.limit,
-  cursor: z
-    .string()
-    .regex(DELIVERY_CURSOR, 'must be the nextCursor of an earlier answer')
-    .optional(),
-});
-
-export const productSku = sku;
-export const listProductsQuery = z.strictObject({
-  limit: pageQuery.limit,
-  cursor: z.string().regex(SKU, 'must be the nextCursor of an earlier answer').optional(),
-});
-export const listPublicProductsQuery = z.strictObject({
-  limit: limitTo(MAX_LISTED_PRODUCTS).default(MAX_LISTED_PRODUCTS),
-  cursor: listProductsQuery.shape.cursor,
-});
-export const putProductBody = z.strictObject({
-  name: text(1, MAX_NAME_LENGTH).meta({ examples: ['Sencha, 100 g'] }),
-  unitPrice: wholeNumber(0, MAX_UNIT_PRICE)
-    .describe('In minor units of the currency; orders that are placed keep theirs')
-    .meta({ examples: [1250] }),
-  currency: z
-    .string(unlessMissing('must be a text'))
-    .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code such as EUR')
-    .meta({ examples: ['EUR'] }),
-  reason: reason.optional(),
-});
-export const stockBody = z.strictObject({
-  delta: wholeNumber(-MAX_DELTA, MAX_DELTA)
-    .refine((delta) => delta !== 0, 'must not be 0')
-    .describe('Pieces that came in; negative: that are gone')
-    .meta({ examples: [100] }),
-  reason: reasonText.meta({ examples: ['delivery 4711'] }),
-});
-
 export const forceCloseBody = z.strictObject({ reason });
 export const cancelOrderBody = z.strictObject({ reason });
 export const refundBody = z.strictObject({

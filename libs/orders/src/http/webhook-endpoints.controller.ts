@@ -15,13 +15,12 @@ import { Costly } from './limits';
 import { EndpointId, InputBody, InputQuery, Subject } from './params';
 import {
   listDeliveriesQuery,
-  noBody,
-  reasonBody,
   redeliverBody,
   REDELIVER_BODY_LIMIT,
   rotateBody,
   webhookEndpointBody,
-} from './requests';
+} from './endpoint-requests';
+import { noBody, reasonBody } from './request-fields';
 import { Answers, Takes, TakesQuery, TakesUpTo, Topic } from './route-facts';
 
 /** Each makes a connection to somewhere else. */
