@@ -196,17 +196,18 @@ const SETTLE = `
 
 /**
  * Since its first failure. Of the time from one failure to the next no more counts than its only event may have to wait:
- * no worker may have run for longer, nothing have happened, or a clock be ahead.
+ * no worker may have run for longer, nothing have happened, or a clock be ahead. Nor does what is from before it worked
+ * once more for a version that does not count it.
  */
 const FAILING_FOR = `
-  CASE WHEN failing_since IS NULL THEN interval '0'
+  CASE WHEN failing_since IS NULL OR failed_at < failing_since THEN interval '0'
        ELSE failing_for + greatest(interval '0',
               least(now() - coalesce(failed_at, now()), ${LONGEST_BACKOFF_MS} * interval '1 millisecond')) END`;
 
 /** What a batch says of its endpoint; `is_off` when this has switched it off. */
 const NOTE_ENDPOINT = `
   UPDATE webhook_endpoints e
-     SET failing_since = CASE WHEN $2 THEN NULL ELSE coalesce(failing_since, now()) END,
+     SET failing_since = CASE WHEN $2 THEN NULL ELSE least(failing_since, now()) END,
          failing_for = CASE WHEN $2 THEN interval '0' ELSE ${FAILING_FOR} END,
          failed_at = CASE WHEN $2 THEN NULL ELSE now() END,
          failures = CASE WHEN $2 THEN 0 ELSE least(failures, 1000) + 1 END,

@@ -86,6 +86,19 @@ it('counts none of the time before an upgrade, as nobody has noted when it was a
   ]);
 });
 
+it('counts no time from before it worked for a version that does not count it', async () => {
+  await closedOrders(1);
+  fails(500);
+  await failOnce();
+  await bench.world.rows(`UPDATE webhook_endpoints SET failing_for = '71 hours'`);
+  // Such a version delivers, and fails later on, when it is replaced.
+  await bench.world.rows('UPDATE webhook_endpoints SET failing_since = NULL');
+  await bench.world.rows('UPDATE webhook_endpoints SET failing_since = now(), failures = 1');
+  await timePasses('2 hours');
+  await failOnce();
+  expect(await isOn()).toBe(true);
+});
+
 it('counts no time by a clock that was ahead, and has been set back', async () => {
   await closedOrders(1);
   fails(500);
