@@ -68,6 +68,34 @@ describe('the process', () => {
     await empty.drop();
   });
 
+  describe('on tables of another version', () => {
+    const MINE = 'PageSessionsBySubject1764150000000';
+    const NEWER = 'OfANewerVersion1999999999999';
+    const renamed = async (from: string, to: string): Promise<void> => {
+      const client = new Client({ connectionString: database.url });
+      await client.connect();
+      await client.query('UPDATE lastcall.lastcall_migrations SET name = $2 WHERE name = $1', [
+        from,
+        to,
+      ]);
+      await client.end();
+    };
+    beforeAll(() => renamed(MINE, NEWER));
+    afterAll(() => renamed(NEWER, MINE));
+
+    it('starts, and says in its log which migrations are missing, and which it does not know', async () => {
+      const api = start();
+      await api.listening;
+      await api.stop();
+      const { stdout } = await api.ended;
+      const lines = stdout.split('\n').filter((line) => /missing|unknown/.test(line));
+      expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+        { level: 'error', missing: [MINE], msg: expect.stringContaining('migrate.js') as string },
+        { level: 'warn', unknown: [NEWER], msg: expect.stringContaining('newer') as string },
+      ]);
+    });
+  });
+
   it('migrates with no more than where the tables are to be', async () => {
     const NOTHING = { AUTH_JWT_SECRET: '', SANDBOX_WEBHOOK_SECRET: '', SANDBOX_URL: '' };
     const others = { PAYMENT_PROVIDERS: 'stripe', TIMER_DRIVER: 'bullmq', REDIS_URL: '' };

@@ -2,9 +2,11 @@ import 'reflect-metadata';
 import {
   type Config,
   ConfigError,
+  DATABASE,
   isInfrastructureError,
   isOfOtherVersion,
   loadConfig,
+  otherMigrations,
   postgresRefusal,
   printableText,
   WITHOUT_REDIS,
@@ -18,9 +20,27 @@ async function main(): Promise<void> {
   exitOnBugs(api);
   shutDownOnSignals(api, config.SHUTDOWN_NOTICE);
   const url = await listen(api);
+  await tellOfOtherTables(api);
   const { TIMER_DRIVER: timerDriver } = config;
   api.logger.info({ url, roles: [...config.ROLES], timerDriver }, 'listening');
   if (!config.REDIS_URL) api.logger.warn(`REDIS_URL is not set: ${WITHOUT_REDIS}`);
+}
+
+/** Where processes are replaced before the tables, or rolled back, whoever reads their log learns so from the first lines. */
+async function tellOfOtherTables({ app, logger }: Api): Promise<void> {
+  try {
+    const { missing, unknown } = await otherMigrations(app.get(DATABASE));
+    if (missing.length > 0) {
+      const mend = 'run node dist/apps/api/src/migrate.js';
+      logger.error({ missing }, `the tables are of an older version: ${mend}`);
+    }
+    if (unknown.length > 0) {
+      const told = 'docs/operations.md, "Deploying a version", tells what that takes';
+      logger.warn({ unknown }, `the tables are of a newer version: ${told}`);
+    }
+  } catch (error) {
+    logger.warn({ err: error }, 'of which version the tables are is not known');
+  }
 }
 
 /** Wrong settings are the operator's to mend: the message alone says how. */

@@ -28,6 +28,7 @@ export {
 } from './data-source';
 export { migrate, type MigrationTarget } from './migrate';
 export { isOfOtherVersion, MissingTablesError } from './missing-tables';
+export { type OtherMigrations, otherMigrations } from './ops/other-migrations';
 export { parseDuration } from './duration';
 export { type PostgresRefusal, postgresRefusal } from './order/postgres-refusal';
 export { isPlainText, PLAIN_TEXT_RULE, printableText } from './order/plain-text';

@@ -10,6 +10,7 @@ import type { Config } from '../../config';
 import { createDataSource } from '../../data-source';
 import { postgresRefusal } from '../../order/postgres-refusal';
 import { isOfDeadlines, readMigrations, SUBJECTS } from '../deadlines-alone';
+import { otherMigrations } from '../other-migrations';
 import { DEADLINE_KINDS } from '../../order/deadline-table';
 import { latenessLimitMs } from '../../settings/lateness-limit';
 import { type Check, expectation, finding, lookAtAll, ok, unknown, warning } from './check';
@@ -93,19 +94,16 @@ async function whereIs(dataSource: DataSource): Promise<Check> {
 }
 
 async function migrations(dataSource: DataSource): Promise<Check> {
-  const known = dataSource.migrations.map(
-    (migration) => migration.name ?? migration.constructor.name,
-  );
-  const done = await readMigrations(dataSource);
-  const missing = known.filter((name) => !done.has(name));
-  if (isOfDeadlines(done)) {
+  if (isOfDeadlines(await readMigrations(dataSource))) {
     return ok('postgres', 'tables', 'of deadlines alone: the order module is not used here');
   }
-  const newer = [...done].filter((name) => !known.includes(name));
+  const { missing, unknown: newer } = await otherMigrations(dataSource);
   if (missing.length > 0) {
     return finding('postgres', 'migrations', `not run: ${missing.join(', ')}`, MIGRATE);
   }
-  if (newer.length === 0) return ok('postgres', 'migrations', `all ${known.length} run`);
+  if (newer.length === 0) {
+    return ok('postgres', 'migrations', `all ${dataSource.migrations.length} run`);
+  }
   return warning(
     'postgres',
     'migrations',
