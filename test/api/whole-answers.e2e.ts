@@ -124,6 +124,14 @@ describe('what is no HTTP', () => {
     expect(answers).toContain('application/problem+json');
   });
 
+  it('is told of after the answer to what stands behind one that was refused, too', async () => {
+    const { socket, all } = open();
+    const refused = post('/v1/webhook/sandbox', `Content-Length: ${ITEMS.length}\r\n`) + ITEMS;
+    const asked = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n';
+    socket.write(`${refused}${asked}GARBAGE\r\n\r\n`);
+    expect(statuses(await all)).toEqual([404, 200, 400]);
+  });
+
   it('is put into the midst of no answer that has begun', async () => {
     const order = await api.request<{ id: string }>('POST /v1/orders', {
       ...{ token, headers: { 'idempotency-key': 'streamed' } },

@@ -39,9 +39,12 @@ export function answerClientError(error: Error & { code?: string }, socket: Serv
   );
 }
 
-/** Not begun yet, or said to its end, if not sent: no stream that may go on for long. */
+/**
+ * Not begun yet, or said to its end, if not sent, or about to be, as a refusal that has seen its request end: no stream
+ * that may go on for long.
+ */
 function isWhole(answer: ServerResponse): boolean {
-  return answer.writableEnded || !answer.headersSent;
+  return answer.writableEnded || !answer.headersSent || answer.hasHeader('content-length');
 }
 
 function problemOf(code: string | undefined): Problem {
