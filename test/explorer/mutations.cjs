@@ -1,6 +1,7 @@
 // Seeded bugs: each is a few edits of the sources, made while they are loaded by register.cjs, and
 // nowhere else. An edit's `find` must stand exactly once in its file.
 
+const { ANSWER_MUTATIONS } = require('./answer-mutations.cjs');
 const { CROWD_MUTATIONS } = require('./crowd-mutations.cjs');
 const { DESK_MUTATIONS } = require('./desk-mutations.cjs');
 const { ENDPOINT_MUTATIONS } = require('./endpoint-mutations.cjs');
@@ -672,6 +673,7 @@ const MUTATIONS = [
       },
     ],
   },
+  ...ANSWER_MUTATIONS,
   ...CROWD_MUTATIONS,
   ...DESK_MUTATIONS,
   ...SPEC_MUTATIONS,
