@@ -18,3 +18,13 @@ export function* causesOf(
     yield cause;
   }
 }
+
+/** What an error says. That of an address with several numbers says nothing itself, but those of each. */
+export function wordsOf(error: Error): string {
+  const { errors } = error as { errors?: unknown };
+  if (error.message !== '' || !Array.isArray(errors)) return error.message;
+  return errors
+    .filter(isError)
+    .map(({ message }) => message)
+    .join('; ');
+}

@@ -65,6 +65,16 @@ describe('an error of the database', () => {
     expect(isInfrastructureError(new QueryFailedError('SELECT 1', [], error))).toBe(true);
   });
 
+  it.each(['EMFILE', 'ENFILE', 'EACCES', 'EPERM'])(
+    'means that it is away: %s at each number of an address',
+    (code) => {
+      const each = ['::1', '127.0.0.1'].map((ip) => new Error(`connect ${code} ${ip}:5432`));
+      // As Node says it.
+      const error = Object.assign(new AggregateError(each), { code });
+      expect(isInfrastructureError(error)).toBe(true);
+    },
+  );
+
   it.each(['GetNewTransactionId', 'GetNewMultiXactId'])(
     'means that it writes nothing until somebody vacuums: %s has no number left',
     (routine) => {

@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { causesOf } from './causes';
+import { causesOf, wordsOf } from './causes';
 import { OthersTroubleError, StoodStillError } from './others-errors';
 
 /**
@@ -154,7 +154,7 @@ export function isInfrastructureError(error: unknown): boolean {
   // Node's own errors are of another realm under some test runners, where `instanceof` fails.
   if (!types.isNativeError(error)) return false;
   const code = (error as { code?: unknown }).code;
-  const said = `${typeof code === 'string' ? code : ''} ${error.message}`;
+  const said = `${typeof code === 'string' ? code : ''} ${wordsOf(error)}`;
   return [CONNECTION_TROUBLE, NOT_REACHED, TLS_TROUBLE].some((trouble) => trouble.test(said));
 }
 

@@ -35,7 +35,7 @@ export {
   isTableLocked,
   sqlStateOf,
 } from './database-errors';
-export { causesOf } from './causes';
+export { causesOf, wordsOf } from './causes';
 export type {
   BatchResult,
   Claimant,

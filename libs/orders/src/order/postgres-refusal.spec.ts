@@ -96,6 +96,8 @@ it('one that has no number left for a transaction is told of, and what keeps the
 it('a process that may open no more connections is told of, and not taken for a server that is away', () => {
   const error = new Error('connect EMFILE 127.0.0.1:5432 - Local (undefined:undefined)');
   expect(postgresRefusal(error)?.mend).toContain('LimitNOFILE');
+  const ofSeveralNumbers = Object.assign(new AggregateError([error]), { code: 'EMFILE' });
+  expect(postgresRefusal(ofSeveralNumbers)?.mend).toContain('LimitNOFILE');
 });
 
 it('a server without TLS is told of, and not taken for one that is away', async () => {

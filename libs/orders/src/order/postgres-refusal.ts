@@ -1,4 +1,4 @@
-import { causesOf, isOutOfNumbers, isTableLocked, sqlStateOf } from '@app/timeout';
+import { causesOf, isOutOfNumbers, isTableLocked, sqlStateOf, wordsOf } from '@app/timeout';
 import { tlsTrouble, type TlsTrouble } from './tls-trouble';
 
 /** What Postgres, or the connection to it, has refused, and how to mend that. */
@@ -118,7 +118,7 @@ export function postgresRefusal(error: unknown): PostgresRefusal | undefined {
   if (state !== undefined) return REFUSALS[state];
   const trouble = tlsTrouble(error);
   if (trouble) return BY_TLS[trouble];
-  const said = [...causesOf(error)].map(({ message }) => message).join(' ');
+  const said = [...causesOf(error)].map(wordsOf).join(' ');
   if (NO_FILE.test(said)) return OUT_OF_FILES;
   return NO_TLS.test(said) ? WITHOUT_TLS : undefined;
 }

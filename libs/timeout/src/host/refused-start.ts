@@ -1,3 +1,5 @@
+import { types } from 'node:util';
+import { wordsOf } from '../causes';
 import { isInfrastructureError, sqlStateOf } from '../database-errors';
 import type { HostPostgres } from './connections';
 
@@ -53,8 +55,5 @@ export function refusedStart(
 const leadsNowhere = (options: object): boolean =>
   'connectionString' in options && options.connectionString === undefined && !('host' in options);
 
-/** That of an address with several numbers says nothing itself. */
-function said(error: unknown): string {
-  const errors: unknown[] = error instanceof AggregateError ? error.errors : [error];
-  return errors.map((one) => (one instanceof Error ? one.message : String(one))).join('; ');
-}
+const said = (error: unknown): string =>
+  types.isNativeError(error) ? wordsOf(error) : String(error);
