@@ -58,6 +58,10 @@ it.each<[string, string, () => DynamicModule]>([
   ['useFactory', 'Vault', () => made({ inject: [Vault], useFactory: options })],
   ['another one', 'Vault', () => made({ name: 'a', inject: [Vault], useFactory: options })],
   ['the request itself', 'REQUEST', () => made({ inject: [REQUEST], useFactory: options })],
+  [
+    ...(['beside one that is optional, and missing', 'Vault'] as const),
+    () => made({ inject: [{ token: 'MISSING', optional: true }, Vault], useFactory: options }),
+  ],
   ['useClass', 'Made', () => made({ useClass: Made })],
 ])('refuses what is made anew for each request (%s)', async (_, by, deadlines) => {
   const refused: unknown = await boot(deadlines()).catch((error: unknown) => error);

@@ -25,7 +25,9 @@ function assertMadeOnce(
   const makers = discovery.getProviders().filter(({ token }) => token === options);
   for (const maker of makers) {
     if (maker.isDependencyTreeStatic()) continue;
-    const scoped = maker.getCtorMetadata().find((one) => !one.isDependencyTreeStatic());
+    // What is optional and missing has left a gap among them.
+    const given = Object.values(maker.getCtorMetadata());
+    const scoped = given.find((one) => !one.isDependencyTreeStatic());
     throw new ScopedOptionsError(module, nameOf(scoped?.token));
   }
 }
