@@ -110,7 +110,7 @@ export class ScopedOptionsError extends Error {
   /** @param given what is injected */
   constructor(module: string, given: string) {
     super(
-      `${module}.forRootAsync is given ${given}, which is request-scoped, or depends on something that is: nothing of it would ` +
+      `${module} is given ${given}, which is request-scoped, or depends on something that is: nothing of it would ` +
         'start, as deadlines fire outside of any request, and each request would open connections of its own. Make it and ' +
         'what it depends on singletons.',
     );

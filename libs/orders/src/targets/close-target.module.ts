@@ -9,6 +9,7 @@ import {
 import {
   HostDeadlineHandler,
   type HostTx,
+  onlyMadeOnce,
   runtimeToken,
   type TimeoutRuntime,
 } from '@app/timeout/module';
@@ -20,6 +21,7 @@ import {
   type ModuleMetadata,
   type Type,
 } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import { CloseTargets1763930000000 } from '../migrations/1763930000000-close-targets';
 import {
   CloseTargetExits1763960000000,
@@ -113,9 +115,10 @@ export class CloseTargetModule {
     return {
       module: CloseTargetModule,
       global: true,
-      imports: [...imports],
+      imports: [DiscoveryModule, ...imports],
       providers: [
         ...targets,
+        ...[OPTIONS, TARGET_PARTS].map((made) => onlyMadeOnce(made, 'CloseTargetModule')),
         { provide: OPTIONS, inject: [...(inject ?? [])], useFactory: make },
         {
           provide: TARGET_PARTS,

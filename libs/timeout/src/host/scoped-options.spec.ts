@@ -60,14 +60,15 @@ it.each<[string, string, () => DynamicModule]>([
   ['the request itself', 'REQUEST', () => made({ inject: [REQUEST], useFactory: options })],
   [
     ...(['beside one that is optional, and missing', 'Vault'] as const),
-    () => made({ inject: [{ token: 'MISSING', optional: true }, Vault], useFactory: options }),
+    () =>
+      made({ inject: [{ token: 'MISSING', optional: true } as never, Vault], useFactory: options }),
   ],
   ['useClass', 'Made', () => made({ useClass: Made })],
 ])('refuses what is made anew for each request (%s)', async (_, by, deadlines) => {
   const refused: unknown = await boot(deadlines()).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(ScopedOptionsError);
   expect((refused as Error).message).toMatch(
-    new RegExp(`^TimeoutModule.forRootAsync is given ${by}, .* request`),
+    new RegExp(`^TimeoutModule is given ${by}, .* request`),
   );
 });
 
