@@ -53,6 +53,14 @@ const ANSWER_MUTATIONS = [
     'this.#runLane()',
   ),
   seeded(
+    'rings-in-the-context-of-one',
+    'Deadlines are handled in the context that a driver of the host rings in, which is that of who has armed',
+    'libs/timeout/src/host/rings-for-nobody.spec.ts',
+    'libs/timeout/src/timeout.service.ts',
+    'nobodysContext.run(() => this.#ring(alarms))',
+    'this.#ring(alarms)',
+  ),
+  seeded(
     'out-of-numbers-as-a-bug',
     'A Postgres without a number left for a transaction is a bug of ours, and none that is away',
     'libs/timeout/src/database-errors.spec.ts',

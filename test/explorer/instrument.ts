@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { nobodysContext } from '../../libs/orders/src/nobodys-context';
+import { nobodysContext } from '../../libs/timeout/src/nobodys-context';
 import type { FakeTime, Undo } from './fake-time';
 import type { Scheduler } from './scheduler';
 

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { nobodysContext } from '@app/timeout';
 import { GroupCommit } from './group-commit';
 import { HeldElsewhere } from './group-commit-options';
 
@@ -7,6 +8,8 @@ const options = { maxGroup: 10, lanes: 1, maxWaiting: 10, overflow, isEverybodys
 
 describe('GroupCommit, whose callers have contexts of their own', () => {
   const context = new AsyncLocalStorage<string>();
+  // Loaded before anybody asks for anything, as where an application boots.
+  beforeAll(() => expect(nobodysContext).toBeDefined());
 
   it('carries out what they share in none of these, and each goes on in its own', async () => {
     const seen: (string | undefined)[] = [];

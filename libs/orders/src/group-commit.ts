@@ -1,3 +1,4 @@
+import { nobodysContext } from '@app/timeout';
 import {
   type GroupCommitOptions,
   HeldElsewhere,
@@ -6,7 +7,6 @@ import {
 } from './group-commit-options';
 import { isOld, type Waiting } from './group-commit-waiting';
 import { HeldNeeds } from './held-needs';
-import { nobodysContext } from './nobodys-context';
 
 /** Whoever was passed over so often goes before those behind it, even where that idles a lane. */
 const MAX_PASSED_OVER = 4;

@@ -36,6 +36,7 @@ export {
   sqlStateOf,
 } from './database-errors';
 export { causesOf, wordsOf } from './causes';
+export { nobodysContext } from './nobodys-context';
 export type {
   BatchResult,
   Claimant,

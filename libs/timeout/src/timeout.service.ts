@@ -16,10 +16,11 @@ import {
 import { EVERYTHING_MS } from './low-water';
 import { ShardedSweep } from './shards/sharded-sweep';
 import { Sweep, type SweepCounts, type SweepParts } from './sweep';
+import { nobodysContext } from './nobodys-context';
 import { onceFree } from './once-free';
 import { OthersWait } from './others-wait';
 import { withTimeLimit } from './time-limit';
-import type { Alarm, RingAnswer } from './timer-driver';
+import type { Alarm, OnRing, RingAnswer } from './timer-driver';
 import type { TimeoutOptions, TimeoutParts } from './timeout-options';
 import { TimerStoreHealth } from './timer-store-health';
 import { TimerAbilityError, unseenAlarms } from './timer-limits';
@@ -70,7 +71,9 @@ export class TimeoutService {
       horizonMs,
       rings,
     });
-    this.#driverStart = new DriverStart(driver, health, (alarms) => this.#ring(alarms));
+    // A driver of a host's own may ring in the context of who has armed.
+    const ring: OnRing = (alarms) => nobodysContext.run(() => this.#ring(alarms));
+    this.#driverStart = new DriverStart(driver, health, ring);
     this.brake = new Brake(drainDataSource, options.brake ?? { kinds: [], share: null });
     this.shardedSweep = new ShardedSweep(drainDataSource, this.#drains, telemetry);
     const sweep: SweepParts = {
