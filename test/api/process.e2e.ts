@@ -12,6 +12,16 @@ import { until } from '../support/until';
 const NOTICE_MS = 800;
 const ORDER = JSON.stringify({ items: [{ sku: 'TEA-SENCHA', quantity: 1 }] });
 
+/** As `localhost` is, or whatever is reached by IPv6 and IPv4. */
+const BY_SEVERAL_NUMBERS = `
+  import dns from 'node:dns';
+  const numbers = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
+  dns.lookup = (name, options, done) => done(null, numbers);
+`;
+const SEVERAL_ADDRESSES = {
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(BY_SEVERAL_NUMBERS)}`,
+};
+
 // Every test starts a process or more, which takes seconds on a busy machine.
 jest.setTimeout(120_000);
 
@@ -150,6 +160,13 @@ describe('the process', () => {
     expect(nowhere.stderr + nowhere.stdout).not.toContain('hunter2');
     const nameless = await start({ DATABASE_URL: 'postgres://u:p@db.invalid/x' }).ended;
     expect(nameless.stderr).toMatch(/^lastcall cannot start: .*DATABASE_URL.*db\.invalid/m);
+    const several = { ...SEVERAL_ADDRESSES, DATABASE_URL: 'postgres://u:p@db.invalid:1/x' };
+    const programs = [start(several), start(several, 'migrate')];
+    for (const { stderr } of await Promise.all(programs.map(({ ended }) => ended))) {
+      expect(stderr).toContain(
+        'connect ECONNREFUSED 127.0.0.1:1; connect ECONNREFUSED 127.0.0.2:1',
+      );
+    }
     const unmigrated = await start({ DATABASE_SCHEMA: 'elsewhere' }).ended;
     expect(unmigrated.code).toBe(1);
     expect(unmigrated.stderr).toMatch(

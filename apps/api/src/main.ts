@@ -11,6 +11,7 @@ import {
   printableText,
   WITHOUT_REDIS,
 } from '@app/orders';
+import { wordsOf } from '@app/timeout';
 import { type Api, createApi, listen } from './create-app';
 import { shutDownOnSignals } from './shut-down';
 
@@ -65,7 +66,7 @@ function exitOnBugs({ logger }: Api): void {
 }
 
 main().catch((error: unknown) => {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? wordsOf(error) : String(error);
   console.error(printableText(`lastcall cannot start: ${meaningOf(error)}${message}`));
   process.exit(1);
 });

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { ConfigError, loadMigrationTarget, postgresRefusal, printableText } from '@app/orders';
+import { wordsOf } from '@app/timeout';
 import { migrateDatabase } from './migrate-database';
 
 /*
@@ -17,7 +18,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? wordsOf(error) : String(error);
   const refused = postgresRefusal(error);
   const why = refused ? `${message} (${refused.what}: ${refused.mend})` : message;
   const told = error instanceof ConfigError ? message : `The migrations failed: ${why}`;
