@@ -2,7 +2,7 @@
  * What went wrong in somebody's surroundings is told in a sentence; a bug shows where it is.
  * @param {unknown} error
  */
-export function describe(error) {
+export function describeFailure(error) {
   if (!(error instanceof Error)) return String(error);
   const isBug = [TypeError, ReferenceError, RangeError, SyntaxError].some(
     (bug) => error instanceof bug,

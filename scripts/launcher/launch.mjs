@@ -4,7 +4,7 @@ import { runCommand } from '../run-command.mjs';
 import { projectFolder } from '../services/folders.mjs';
 import { createApplicationUser, startPostgres, startRedis } from '../services/index.mjs';
 import { spawnService, untilReady } from '../services/service.mjs';
-import { describe } from './describe-failure.mjs';
+import { describeFailure } from './describe-failure.mjs';
 import { Home, Refusal } from './home.mjs';
 import { Interruption, untilAborted } from './interruption.mjs';
 import { reachedAt } from './reached-at.mjs';
@@ -70,7 +70,7 @@ class Launcher {
       const loss = await Promise.race([...this.#losses, untilAborted(signal)]);
       if (!signal.aborted) this.#fail(`Stopping, because ${loss}`);
     } catch (error) {
-      if (!signal.aborted) this.#fail(describe(error));
+      if (!signal.aborted) this.#fail(describeFailure(error));
     }
     await this.#stop();
     return this.#exitCode;
@@ -232,7 +232,7 @@ class Launcher {
 
   #outliveSurprises() {
     process.on('uncaughtException', (error) => {
-      this.#fail(describe(error));
+      this.#fail(describeFailure(error));
       this.#interruption.end();
     });
     // The terminal may be gone by the time there is something to say.
@@ -244,7 +244,7 @@ class Launcher {
       try {
         await undo();
       } catch (error) {
-        this.#fail(`While stopping: ${describe(error)}`);
+        this.#fail(`While stopping: ${describeFailure(error)}`);
       }
     }
   }
