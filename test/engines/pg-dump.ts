@@ -6,7 +6,7 @@ import { runJest } from './run-jest';
 export const pgDump: Engine = {
   name: 'pg_dump',
   judges:
-    'that a shop goes on from a dump, in another cluster, of the Postgres that is installed, and after one had no number left',
+    'that a shop goes on from a dump, in another cluster, of the Postgres that is installed, and after one had no transaction ID left',
   missing: postgresProgramsAreMissing,
   judge: () => runJest(['restore/']),
 };

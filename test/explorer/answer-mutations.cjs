@@ -61,11 +61,11 @@ const ANSWER_MUTATIONS = [
     'this.#ring(alarms)',
   ),
   seeded(
-    'out-of-numbers-as-a-bug',
-    'A Postgres without a number left for a transaction is a bug of ours, and none that is away',
+    'out-of-transaction-ids-as-a-bug',
+    'A Postgres without a transaction ID left is a bug of ours, and none that is away',
     'libs/timeout/src/database-errors.spec.ts',
     'libs/timeout/src/database-errors.ts',
-    ' || isOutOfNumbers(error);',
+    ' || isOutOfTransactionIds(error);',
     ';',
   ),
 ];

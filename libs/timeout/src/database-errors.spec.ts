@@ -76,7 +76,7 @@ describe('an error of the database', () => {
   );
 
   it.each(['GetNewTransactionId', 'GetNewMultiXactId'])(
-    'means that it writes nothing until somebody vacuums: %s has no number left',
+    'means that it writes nothing until somebody vacuums: %s has no ID left',
     (routine) => {
       const said = Object.assign(coded('54000'), { routine });
       expect(isInfrastructureError(new QueryFailedError('INSERT', [], said))).toBe(true);

@@ -11,7 +11,7 @@ const INFRASTRUCTURE_CLASSES = /^(08|28|3D000|53|57|58|25006|25P0[34])/;
 /** A limit of its own; most of them speak of the statement. */
 const LIMIT_EXCEEDED = '54000';
 /** The functions of Postgres that give a transaction its number, and those who share a row theirs. */
-const GIVE_NUMBERS = /^GetNew(?:TransactionId|MultiXactId)$/;
+const GIVE_IDS = /^GetNew(?:TransactionId|MultiXactId)$/;
 const LOCK_NOT_AVAILABLE = '55P03';
 /** Errors after which the same transaction, begun anew, may well succeed. */
 const CONTENTION = new Set([
@@ -135,12 +135,12 @@ export function isEverybodys(error: unknown): boolean {
 }
 
 /**
- * True where Postgres has no number left for another transaction: it reads, and writes nothing until somebody has
+ * True where Postgres has no transaction ID left: it reads, and writes nothing until somebody has
  * vacuumed what keeps the oldest ones.
  */
-export function isOutOfNumbers(error: unknown): boolean {
+export function isOutOfTransactionIds(error: unknown): boolean {
   const said = saidBy(error);
-  return said?.code === LIMIT_EXCEEDED && GIVE_NUMBERS.test(said.routine ?? '');
+  return said?.code === LIMIT_EXCEEDED && GIVE_IDS.test(said.routine ?? '');
 }
 
 /**
@@ -150,7 +150,8 @@ export function isOutOfNumbers(error: unknown): boolean {
 export function isInfrastructureError(error: unknown): boolean {
   if (error instanceof OthersTroubleError) return false;
   const state = sqlStateOf(error);
-  if (state !== undefined) return INFRASTRUCTURE_CLASSES.test(state) || isOutOfNumbers(error);
+  if (state !== undefined)
+    return INFRASTRUCTURE_CLASSES.test(state) || isOutOfTransactionIds(error);
   // Node's own errors are of another realm under some test runners, where `instanceof` fails.
   if (!types.isNativeError(error)) return false;
   const code = (error as { code?: unknown }).code;

@@ -31,7 +31,7 @@ export {
   isEverybodys,
   isLockTimeout,
   isInfrastructureError,
-  isOutOfNumbers,
+  isOutOfTransactionIds,
   isTableLocked,
   sqlStateOf,
 } from './database-errors';

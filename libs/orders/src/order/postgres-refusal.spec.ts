@@ -86,7 +86,7 @@ it.each([
   },
 );
 
-it('one that has no number left for a transaction is told of, and what keeps the old ones', () => {
+it('one that has no transaction ID left is told of, and what keeps the old ones', () => {
   const said = { code: '54000', routine: 'GetNewTransactionId' };
   const refused = postgresRefusal(Object.assign(new Error('not accepting commands'), said));
   expect(refused?.what).toContain('takes no writes');

@@ -1,4 +1,4 @@
-import { causesOf, isOutOfNumbers, isTableLocked, sqlStateOf, wordsOf } from '@app/timeout';
+import { causesOf, isOutOfTransactionIds, isTableLocked, sqlStateOf, wordsOf } from '@app/timeout';
 import { tlsTrouble, type TlsTrouble } from './tls-trouble';
 
 /** What Postgres, or the connection to it, has refused, and how to mend that. */
@@ -35,8 +35,8 @@ const LOCKED_TABLE: PostgresRefusal = {
   mend: 'wait until it is free; "table locks" of lastcall doctor names the session that has it',
 };
 
-const OUT_OF_NUMBERS: PostgresRefusal = {
-  what: 'Postgres has no number left for another transaction, and takes no writes',
+const OUT_OF_TRANSACTION_IDS: PostgresRefusal = {
+  what: 'Postgres has no transaction ID left, and takes no writes',
   mend:
     'end what keeps old rows (pg_replication_slots, pg_prepared_xacts, the oldest backend_xmin of pg_stat_activity): autovacuum ' +
     'goes on by itself then, and VACUUM (FREEZE) in each database, as a superuser, is quicker; Postgres need not be stopped for it',
@@ -113,7 +113,7 @@ const NO_FILE = /connect E[MN]FILE/;
 /** Undefined for whatever else goes wrong, a server that is away included. */
 export function postgresRefusal(error: unknown): PostgresRefusal | undefined {
   if (isTableLocked(error)) return LOCKED_TABLE;
-  if (isOutOfNumbers(error)) return OUT_OF_NUMBERS;
+  if (isOutOfTransactionIds(error)) return OUT_OF_TRANSACTION_IDS;
   const state = sqlStateOf(error);
   if (state !== undefined) return REFUSALS[state];
   const trouble = tlsTrouble(error);

@@ -18,7 +18,7 @@ import { examineBrakes } from './examine-brake';
 import { examineHeld } from './examine-held';
 import { examineIndexes } from './examine-indexes';
 import { examineKinds } from './examine-kinds';
-import { examineNumbers } from './examine-numbers';
+import { examineTransactionIds } from './examine-transaction-ids';
 import { examineRole } from './examine-role';
 import { examineRowSecurity } from './examine-row-security';
 import { examineServer } from './examine-server';
@@ -48,7 +48,7 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
       ['postgres', 'server', () => examineServer(dataSource)],
       ['postgres', 'sessions', async () => [await examineSessions(dataSource)]],
       ['postgres', 'table locks', async () => [await examineTableLocks(dataSource)]],
-      ['postgres', 'transaction numbers', async () => [await examineNumbers(dataSource)]],
+      ['postgres', 'transaction IDs', async () => [await examineTransactionIds(dataSource)]],
       ['postgres', 'replication slots', async () => [await examineSlots(dataSource)]],
       ['postgres', 'row security', async () => [await examineRowSecurity(dataSource)]],
       ['postgres', 'migrations', async () => [await migrations(dataSource)]],

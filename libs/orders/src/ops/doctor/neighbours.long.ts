@@ -9,14 +9,14 @@ import { openWorld, type World } from '../../../../../test/support/world';
 import { RelayEvents } from '../../events/relay-events';
 import { migrate } from '../../migrate';
 import { onDataSource } from '../../order/order-rows';
-import { examineNumbers } from './examine-numbers';
+import { examineTransactionIds } from './examine-transaction-ids';
 import { examineRelay } from './examine-relay';
 import { examineSlots } from './examine-slots';
 
 /* What others do on the same server of Postgres, in databases of their own, and what it does to us. */
 
 const MINUTE_S = 60;
-const NUMBERS = 100;
+const IDS = 100;
 
 let folder: string;
 let server: Awaited<ReturnType<typeof startPostgres>>;
@@ -110,17 +110,17 @@ describe('an event that does not leave', () => {
   });
 });
 
-describe('numbers of transactions that are used up', () => {
+describe('transaction IDs that are used up', () => {
   const burn = () =>
     neighbour.query(
-      `DO $$ BEGIN FOR i IN 1..${NUMBERS} LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$`,
+      `DO $$ BEGIN FOR i IN 1..${IDS} LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$`,
     );
-  const numbers = (limit?: number) => examineNumbers(world.dataSource, limit);
+  const used = (limit?: number) => examineTransactionIds(world.dataSource, limit);
 
   it('are told of once they are many, and what autovacuum is to look into where nothing keeps them', async () => {
     await burn();
-    expect(await numbers()).toMatchObject({ state: 'ok', detail: '0 of 2147 million in use' });
-    expect(await numbers(NUMBERS)).toMatchObject({
+    expect(await used()).toMatchObject({ state: 'ok', detail: '0 of 2147 million in use' });
+    expect(await used(IDS)).toMatchObject({
       state: 'finding',
       fix: expect.stringContaining('VACUUM (FREEZE)') as string,
     });
@@ -129,7 +129,7 @@ describe('numbers of transactions that are used up', () => {
   it('have who keeps them named: a slot, a session, what is prepared', async () => {
     const keptBy = async (what: string) => {
       await burn();
-      expect((await numbers(NUMBERS)).detail).toContain(`in use, kept by ${what}`);
+      expect((await used(IDS)).detail).toContain(`in use, kept by ${what}`);
     };
     await neighbour.query(`BEGIN; INSERT INTO figures VALUES (4); PREPARE TRANSACTION 'old'`);
     await keptBy(`prepared transaction 'old' of database ${theirName()}`);

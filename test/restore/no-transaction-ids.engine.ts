@@ -19,11 +19,11 @@ import { until } from '../support/until';
 import { openWorld, type World } from '../support/world';
 
 /*
- * docs/operations.md, "How each fault looks": a Postgres that has no number left for a transaction, made by its own
+ * docs/operations.md, "How each fault looks": a Postgres that has no transaction ID left, made by its own
  * pg_resetwal, as two thousand million take too long.
  */
 
-/** So many before its last number Postgres writes nothing any more. */
+/** So many before its last transaction ID Postgres writes nothing any more. */
 const KEPT_BACK = 3_000_000;
 const LAST = 2 ** 31 - 1;
 /** For what this test writes before it is so far. */
@@ -33,7 +33,7 @@ const [OF_A_FILE, FILE_BYTES] = [2 ** 20, 2 ** 18];
 const BURN = `DO $$ BEGIN FOR i IN 1..${LEFT} LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$`;
 const ORDERS = 3;
 
-const folder = mkdtempSync(join(tmpdir(), 'lastcall-numbers-'));
+const folder = mkdtempSync(join(tmpdir(), 'lastcall-transaction-ids-'));
 let server: Awaited<ReturnType<typeof startPostgres>>;
 let database: TestDatabase;
 let owner: Owner | undefined;
@@ -53,7 +53,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('refuses as one that is away, and goes on once nothing keeps old numbers any more', async () => {
+it('refuses as one that is away, and goes on once nothing keeps old ones any more', async () => {
   owner = asOwner(database.url);
   await owner.rows(`SELECT pg_create_logical_replication_slot('bi', 'pgoutput')`);
   const [row] = await owner.rows<{ oldest: string }>(

@@ -16,10 +16,10 @@ const KEEPERS = `
     FROM pg_stat_activity WHERE pid <> pg_backend_pid()`;
 
 /**
- * Whether Postgres has numbers left for transactions: without any it writes nothing. `limit`: so many since the oldest
+ * Whether Postgres has transaction IDs left: without any it writes nothing ("wraparound"). `limit`: so many since the oldest
  * that is still needed are too many.
  */
-export async function examineNumbers(dataSource: DataSource, limit = LIMIT): Promise<Check> {
+export async function examineTransactionIds(dataSource: DataSource, limit = LIMIT): Promise<Check> {
   const [row] = await queryRows<{ used: number; keeper: string | null }>(
     dataSource,
     `SELECT (SELECT max(greatest(age(datfrozenxid), mxid_age(datminmxid))) FROM pg_database) AS used,
@@ -29,13 +29,13 @@ export async function examineNumbers(dataSource: DataSource, limit = LIMIT): Pro
   );
   const { used = 0, keeper } = row ?? {};
   const detail = `${Math.round(used / 1_000_000)} of 2147 million in use`;
-  if (used <= limit) return ok('postgres', 'transaction numbers', detail);
+  if (used <= limit) return ok('postgres', 'transaction IDs', detail);
   const fix = keeper
     ? 'end it, or drop the slot (pg_drop_replication_slot): autovacuum goes on then'
     : 'see why autovacuum gets nowhere; VACUUM (FREEZE) in each database, as a superuser';
   return finding(
     'postgres',
-    'transaction numbers',
+    'transaction IDs',
     keeper ? `${detail}, kept by ${keeper}` : detail,
     `${fix}: with none left nothing is written any more`,
   );
