@@ -36,6 +36,8 @@ const FILE = /^(log|snapshot|unfinished)-(\d+)$/;
 export class AlarmLog {
   #file: FileHandle | undefined;
   #number = 0;
+  /** A write has failed, perhaps in the midst of a line. */
+  #broken = false;
   readonly #pending: { what: Work; done: () => void; failed: (error: unknown) => void }[] = [];
   #writing: Promise<void> | undefined;
   /** Records since the last snapshot. */
@@ -142,8 +144,12 @@ export class AlarmLog {
 
   async #write(text: string): Promise<void> {
     if (!this.#file) throw new Error('the log is not open');
-    await this.#file.appendFile(text);
+    // What comes behind half a line would be lost with it.
+    const behind = this.#broken ? '\n' : '';
+    this.#broken = true;
+    await this.#file.appendFile(behind + text);
     await this.#file.datasync();
+    this.#broken = false;
   }
 }
 

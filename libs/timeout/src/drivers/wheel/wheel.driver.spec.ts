@@ -6,6 +6,7 @@ import {
   rmSync,
   truncateSync,
 } from 'node:fs';
+import { type FileHandle, open as openFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../clock';
@@ -158,6 +159,33 @@ describe('WheelDriver', () => {
     const { alarms, lastSeq, torn } = await read.open();
     await read.close();
     expect([[...alarms.keys()], lastSeq, torn]).toEqual([['far-2', 'far-3'], 3, 0]);
+  });
+
+  it('loses nothing behind a record that a full disk has taken by half', async () => {
+    const folder = join(root, 'full');
+    const log = new AlarmLog(folder);
+    await log.open();
+    const alarm = (seq: number) => ({ id: `far-${seq}`, atMs: 1, seq });
+    const probe = await openFile(join(root, 'probe'), 'w');
+    const files = Object.getPrototypeOf(probe) as FileHandle;
+    await probe.close();
+    const { appendFile } = files;
+    const full = jest.spyOn(files, 'appendFile').mockImplementationOnce(async function (
+      this: FileHandle,
+      text,
+    ) {
+      await appendFile.call(this, String(text).slice(0, 12));
+      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    });
+    await expect(log.append([{ arm: alarm(1) }])).rejects.toThrow('no space left');
+    full.mockRestore();
+    await log.append([{ arm: alarm(2) }]);
+    await log.append([{ arm: alarm(3) }]);
+    await log.close();
+    const read = new AlarmLog(folder);
+    const { alarms, torn } = await read.open();
+    await read.close();
+    expect([[...alarms.keys()], torn]).toEqual([['far-2', 'far-3'], 1]);
   });
 
   it.each([
