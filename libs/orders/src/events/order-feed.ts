@@ -91,9 +91,10 @@ export class OrderFeed {
     const orderIds = [...new Set(followers.map(({ orderId }) => orderId))];
     // A database that is away is looked at again half a second later; readiness tells of it.
     const events = await readHistory(onDataSource(this.dataSource), orderIds).catch(() => []);
-    for (const { orderId, wake } of followers) {
-      wake(events.filter((event) => event.orderId === orderId));
-    }
+    // Each event is looked at once, however many follow.
+    const histories = new Map(orderIds.map((id): [string, OrderEventView[]] => [id, []]));
+    for (const event of events) histories.get(event.orderId)?.push(event);
+    for (const { orderId, wake } of followers) wake(histories.get(orderId) ?? []);
   }
 }
 
