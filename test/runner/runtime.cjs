@@ -13,6 +13,13 @@ const { USE_MAIN_CONTEXT_DEFAULT_LOADER } = vm.constants;
 const isPackage = (name) =>
   name !== undefined && !/^[./]/.test(name) && !isBuiltin(name) && name !== '@jest/globals';
 
+/**
+ * The function that a source becomes, compiled once a process: what it makes when a test file calls it is that
+ * file's alone.
+ * @type {Map<string, { source: string, run: Function }>}
+ */
+const compiled = new Map();
+
 class Runtime extends JestRuntime {
   /** @param {ConstructorParameters<typeof JestRuntime>} args */
   constructor(...args) {
@@ -22,11 +29,18 @@ class Runtime extends JestRuntime {
     if (typeof executor?.compile !== 'function') {
       throw new Error('This version of Jest compiles in another way: see test/runner/runtime.cjs');
     }
-    executor.compile = (/** @type {string} */ source, /** @type {string} */ filename) =>
-      vm.compileFunction(source, executor.injectedModuleParameters, {
+    // What is compiled before V8 counts is counted by whole functions.
+    const isCounted = args[5].collectCoverage;
+    executor.compile = (/** @type {string} */ source, /** @type {string} */ filename) => {
+      const before = compiled.get(filename);
+      if (before?.source === source && !isCounted) return before.run;
+      const run = vm.compileFunction(source, executor.injectedModuleParameters, {
         filename,
         importModuleDynamically: USE_MAIN_CONTEXT_DEFAULT_LOADER,
       });
+      compiled.set(filename, { source, run });
+      return run;
+    };
   }
 
   /**
