@@ -1,5 +1,5 @@
 // npm run test:races -- [--crowds|--desk|--targets|--endpoints] [--runs N] [--seed S] [--path P]: explores random programs, or one again.
-// --mutations [--one-in N | name...]: shows that each seeded bug is found, and writes docs/mutations.md.
+// --mutations [--one-in N [--from M] | name...]: shows that each seeded bug is found, and writes docs/mutations.md.
 import { inspect, parseArgs } from 'node:util';
 import * as fc from 'fast-check';
 import { FOUND_SOMETHING, type Exploration } from './exploration';
@@ -33,6 +33,7 @@ const { values, positionals } = parseArgs({
     json: { type: 'boolean', default: false },
     mutations: { type: 'boolean', default: false },
     'one-in': { type: 'string', default: '1' },
+    from: { type: 'string', default: '0' },
   },
 });
 
@@ -93,7 +94,9 @@ async function exploreWith<P>(explorer: Explores<P>, of: fc.Arbitrary<P>): Promi
 }
 
 async function main(): Promise<number> {
-  if (values.mutations) return killMutations(positionals, Number(values['one-in']));
+  if (values.mutations) {
+    return killMutations(positionals, Number(values['one-in']), Number(values.from));
+  }
   const {
     seed,
     programs: count,
