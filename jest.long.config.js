@@ -3,6 +3,6 @@
 module.exports = {
   ...require('./jest.config'),
   testMatch: ['<rootDir>/{libs,scripts,test}/**/*.long.ts'],
-  // Many judge what Postgres reads, which hangs on what neighbours keep it from forgetting.
-  maxWorkers: 2,
+  // Each has servers of its own: scripts/test.mjs. Tests wait half of their time.
+  maxWorkers: 3,
 };

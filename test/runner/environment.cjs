@@ -5,6 +5,12 @@ const { ModuleMocker } = require('jest-mock');
 const os = require('node:os');
 const { Client } = require('pg');
 
+// Where this worker of Jest's has servers of its own: scripts/test.mjs.
+for (const name of ['TEST_DATABASE_URL', 'TEST_REDIS_URL']) {
+  const own = process.env[`${name}_${process.env.JEST_WORKER_ID}`];
+  if (own) process.env[name] = own;
+}
+
 /**
  * Entered by this file. Jest has one of its own for each file, and leaves it on: every promise of the files
  * after it would carry it along (node:async_hooks, before Node 24).
