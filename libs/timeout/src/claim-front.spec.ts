@@ -105,6 +105,20 @@ describe('claims behind the front', () => {
     });
   });
 
+  it('begin behind the one that was due last, and not behind one of a greater id', async () => {
+    await store.rows(
+      `INSERT INTO deadlines (kind, due_at, subject_id)
+       SELECT $1, now() - due * interval '1 second', id
+         FROM unnest('{3,2,2,2}'::int[], $2::uuid[]) AS d (due, id)`,
+      [KIND, [9, 1, 2, 5].map(subject)],
+    );
+    await inTransaction(store.dataSource, async (tx) => {
+      const { last } = await claimDue(tx, KIND, 3, 0);
+      const behind = await claimDue(tx, KIND, 3, 0, { from: last });
+      expect(behind.each.map(({ subjectId }) => subjectId)).toEqual([subject(5)]);
+    });
+  });
+
   it('take each once, and in the same round what came before the front meanwhile', async () => {
     await addMany();
     const late = subject(1);
