@@ -31,4 +31,28 @@ describe('FanOutEvents', () => {
     const [row] = await world.rows('SELECT count(*)::int AS written FROM webhook_deliveries');
     expect(row).toEqual({ written: 4_500 });
   });
+
+  it('loses nothing of an endpoint while another is made, which hears of nothing from before', async () => {
+    const endpoints = world.get(WebhookEndpoints);
+    const make = async (): Promise<string> => {
+      const made = await endpoints.create({ url: 'http://127.0.0.1:1', events: ['*'] }, MIA);
+      return made.endpoint.id;
+    };
+    const first = await make();
+    const before = await insertOrders(world, { count: 2, closesInMs: 60_000 });
+    await historyIsOver(world);
+    const second = await make();
+    const after = await insertOrders(world, { count: 1, closesInMs: 60_000 });
+    await fanOutAll(world, world.get(FanOutEvents));
+    const heard = async (endpoint: string): Promise<string[]> => {
+      const rows = await world.rows<{ id: string }>(
+        'SELECT order_id AS id FROM webhook_deliveries WHERE endpoint_id = $1',
+        [endpoint],
+      );
+      return rows.map(({ id }) => id).sort();
+    };
+    const ids = [...before, ...after].map(({ id }) => id);
+    expect(await heard(first)).toEqual(ids.sort());
+    expect(await heard(second)).toEqual(after.map(({ id }) => id));
+  });
 });
