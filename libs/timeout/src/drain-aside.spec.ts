@@ -1,9 +1,12 @@
 import { ClaimedBatch } from './claimed-batch';
+import { Drain } from './drain';
 import { DrainAside } from './drain-aside';
 import { noCounts } from './drain-counts';
+import { drainDefaults } from './drain-options';
 import { UnansweredError } from './handle-claimed';
+import { inTransaction } from './in-transaction';
 import { DeadlineStore, subject } from './testing/deadline-store';
-import { drainParts } from './testing/drain-harness';
+import { drainParts, Effects } from './testing/drain-harness';
 
 const KIND = 'payment';
 
@@ -26,5 +29,21 @@ describe('DrainAside', () => {
     expect(await aside.rolledBack(silence, batch, undefined, total)).toBe('more');
     expect(told).toEqual([`payment, 1: ${String(silence)}`]);
     expect(total).toEqual(noCounts());
+  });
+
+  it('puts back one whose row somebody holds as it is committed, and counts nothing against it', async () => {
+    const [held = ''] = await store.add(KIND, [-1_000, -1_000, -1_000]);
+    await store.rows('CREATE TABLE things AS SELECT subject_id AS id FROM deadlines');
+    await store.rows(`CREATE FUNCTION need() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN PERFORM FROM things WHERE id = NEW.subject_id FOR UPDATE NOWAIT; RETURN NULL; END $$`);
+    await store.rows(`CREATE CONSTRAINT TRIGGER need AFTER INSERT ON effects
+      INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION need()`);
+    const drain = new Drain(KIND, new Effects(), drainParts(store.dataSource, KIND), drainDefaults);
+    await inTransaction(store.dataSource, async (tx) => {
+      await tx.rows('SELECT FROM things WHERE id = $1 FOR UPDATE', [held]);
+      expect(await drain.run('timer')).toMatchObject({ changed: 2, putBack: 1, failed: 0 });
+    });
+    expect(await store.deadlines()).toMatchObject([{ subject_id: held, failures: 0 }]);
+    expect(await store.rows('SELECT FROM held_deadlines')).toEqual([]);
   });
 });
