@@ -38,7 +38,7 @@ describe('the front of claims', () => {
     claim(at(1));
     const [one, other] = [front.begin(), front.begin()];
     front.end(other, at(9));
-    front.end(one, at(5));
+    front.end(one, at(5, 7));
     expect(front.begin().from).toEqual(at(9));
   });
 
