@@ -163,6 +163,23 @@ it('switches off an endpoint that says it is gone, and sends what waits when it 
   expect(await deliver()).toEqual({ delivered: 2, failed: 0 });
 });
 
+it('leaves one deleted that says it is gone once it is deleted', async () => {
+  await closedOrders(1);
+  const asked: ServerResponse[] = [];
+  bench.listener.answer = (_, response) => void asked.push(response);
+  const delivering = deliver();
+  await until('it is asked', () => asked.length === 1);
+  const { id } = bench.made.endpoint;
+  await bench.endpoints.delete(id, MIA);
+  asked[0]?.writeHead(410).end();
+  expect(await delivering).toMatchObject({ failed: 1 });
+  const rows = await bench.world.rows('SELECT status FROM webhook_endpoints WHERE id = $1', [id]);
+  expect(rows).toEqual([{ status: 'deleted' }]);
+  expect(switchedOff(id)).toEqual([]);
+  // For what follows each test.
+  bench.made = await bench.endpoints.create({ url: bench.listener.url, events: ['*'] }, MIA);
+});
+
 it('tells at once how a test event fares, without keeping it', async () => {
   expect(await bench.endpoints.test(bench.made.endpoint.id)).toMatchObject({
     isDelivered: true,
