@@ -35,3 +35,23 @@ describe('a backfill with a rate', () => {
     expect(performance.now() - startedMs).toBeGreaterThan(450);
   });
 });
+
+describe('a backfill', () => {
+  it('arms one alarm for all that is overdue, and one for each slot to come', async () => {
+    await store.add(KIND, [-60_000, -50_000, -40_000, 60_000, 70_000]);
+    const done = await run({ batch: 2 });
+    expect(done).toMatchObject({ overdue: 3, covered: 2, alarms: 3 });
+    const [, , , , last] = await store.deadlines();
+    expect(done.cursor).toBe(`${KIND}/${last?.due_at.toISOString()}/${last?.subject_id}`);
+  });
+
+  it('ends behind the batch that was under way as it was told to, and goes on from there', async () => {
+    await store.add(KIND, [60_000, 70_000, 80_000]);
+    const ending = new AbortController();
+    const { signal } = ending;
+    const some = await run({ batch: 1, signal, onProgress: () => ending.abort() });
+    expect(some).toMatchObject({ covered: 1, interrupted: true });
+    const rest = await run({ batch: 1, resume: some.cursor });
+    expect(rest).toMatchObject({ covered: 2, interrupted: false });
+  });
+});
