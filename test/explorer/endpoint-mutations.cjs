@@ -29,6 +29,26 @@ const ENDPOINT_MUTATIONS = [
     "least(now() - coalesce(failed_at, now()), ${LONGEST_BACKOFF_MS} * interval '1 millisecond')",
     'now() - coalesce(failed_at, now())',
   ),
+  {
+    ...seeded(
+      'begins-anew-for-each-endpoint',
+      'Events that are not written down yet are lost for all endpoints as another is made',
+      'endpoints.ts',
+      'if (endpoints === 0) await beginAt(tx, now);',
+      'await beginAt(tx, now);',
+    ),
+    spec: 'libs/orders/src/deliveries/fan-out.spec.ts',
+  },
+  {
+    ...seeded(
+      'deleted-endpoint-comes-back',
+      'An endpoint that says it is gone once it is deleted becomes one that is switched off',
+      'deliver-webhooks.ts',
+      "WHERE e.id = off.id AND e.status = 'on'",
+      'WHERE e.id = off.id',
+    ),
+    spec: 'libs/orders/src/deliveries/endpoints.spec.ts',
+  },
 ];
 
 module.exports = { ENDPOINT_MUTATIONS };

@@ -616,6 +616,18 @@ const SPEC_MUTATIONS = [
     ['held-up-batches.ts', 'areOthersUnderWay && mayTry', 'areOthersUnderWay && !mayTry'],
   ),
   seeded(
+    'alone-without-end',
+    'Batches that others hold up one after the other are tried as a whole again and again, and none of theirs is handled',
+    'held-up-batches.spec.ts',
+    ['held-up-batches.ts', 'this.#inARow < MOST_TRIES', 'this.#inARow >= 0'],
+  ),
+  seeded(
+    'held-at-its-commit',
+    'A deadline that somebody holds as it is committed, alone, is claimed and not put back: it is gone',
+    'drain-aside.spec.ts',
+    ['drain-aside.ts', 'isHeld ? { locked: [one] }', 'isHeld ? {}'],
+  ),
+  seeded(
     'turn-without-end',
     'Where thousands of rows are held, each waits for the looks at all others',
     'suspects.spec.ts',
