@@ -7,6 +7,8 @@ import { Drain } from './drain';
 import { drainDefaults } from './drain-options';
 import type { Lock } from './lock';
 import { NoopLock } from './locks/noop.lock';
+import { LowWater } from './low-water';
+import { SlotWatch } from './slot-watch';
 import { silentTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
@@ -203,6 +205,14 @@ describe('A slot that has rung', () => {
     await handled(handler, 2);
     await one.idle();
     expect(handler.batches.flat()).toEqual([subject(1), subject(0)]);
+  });
+
+  it('is not watched for what is due behind its end, nor once its process ends', () => {
+    const watch = new SlotWatch(() => undefined, { nowMs: () => 0 }, new LowWater());
+    watch.extend(100);
+    expect([100, 101].map((ms) => watch.expects(new Date(ms)))).toEqual([true, false]);
+    watch.stop();
+    expect(watch.expects(new Date(100))).toBe(false);
   });
 });
 
