@@ -145,6 +145,18 @@ describe('ShardedSweep', () => {
     expect(await effects()).toBe(300);
   });
 
+  it('is of who renews its lease in time, and of nobody who has lost it', async () => {
+    await store.add(KIND, overdue(10));
+    const { shard } = await leftBehind(1);
+    const other = { id: randomUUID(), name: 'here:1' };
+    await expireLeases();
+    expect(await shards.renew(shard, DEAD)).toBe(true);
+    expect(await shards.take(other, KIND)).toBeUndefined();
+    await expireLeases();
+    expect(await shards.take(other, KIND)).toMatchObject({ shard: shard.shard });
+    expect(await shards.renew(shard, DEAD)).toBe(false);
+  });
+
   it('is left what was overdue as it began, by rings and sweeps, while somebody is at it', async () => {
     const timeouts = service();
     await timeouts.runSweep();
