@@ -41,7 +41,7 @@ describe('DrainAside', () => {
     const drain = new Drain(KIND, new Effects(), drainParts(store.dataSource, KIND), drainDefaults);
     await inTransaction(store.dataSource, async (tx) => {
       await tx.rows('SELECT FROM things WHERE id = $1 FOR UPDATE', [held]);
-      expect(await drain.run('timer')).toMatchObject({ changed: 2, putBack: 1, failed: 0 });
+      expect(await drain.run('timer')).toMatchObject({ found: 3, changed: 2, putBack: 1 });
     });
     expect(await store.deadlines()).toMatchObject([{ subject_id: held, failures: 0 }]);
     expect(await store.rows('SELECT FROM held_deadlines')).toEqual([]);
