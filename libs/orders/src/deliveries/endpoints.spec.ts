@@ -163,6 +163,21 @@ it('switches off an endpoint that says it is gone, and sends what waits when it 
   expect(await deliver()).toEqual({ delivered: 2, failed: 0 });
 });
 
+it('fails as soon as it has, and no more once it works, however soon after it worked before', async () => {
+  const { id } = bench.made.endpoint;
+  const failingSince = async () => (await bench.endpoints.read(id)).failingSince;
+  await closedOrders(1);
+  await deliver();
+  await closedOrders(1);
+  fails(500);
+  await failOnce();
+  expect(await failingSince()).not.toBeNull();
+  works();
+  await waitIsOver();
+  await deliver();
+  expect(await failingSince()).toBeNull();
+});
+
 it('leaves one deleted that says it is gone once it is deleted', async () => {
   await closedOrders(1);
   const asked: ServerResponse[] = [];
