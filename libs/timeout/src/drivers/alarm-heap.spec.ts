@@ -43,6 +43,14 @@ describe('AlarmHeap', () => {
     );
   });
 
+  it('takes a thousand in their order, in whichever they came', () => {
+    const heap = new AlarmHeap();
+    const order = Array.from({ length: 1_009 }, (_, n) => n);
+    for (const n of order) heap.add({ id: `id-${n}`, at: new Date((n * 389) % 1_009) });
+    const taken = order.flatMap(() => heap.takeDue(Infinity, 1));
+    expect(taken.map(({ at }) => at.getTime())).toEqual(order);
+  });
+
   it('does not keep what was taken back', () => {
     const heap = new AlarmHeap();
     heap.add({ id: 'kept', at: new Date(1) });
