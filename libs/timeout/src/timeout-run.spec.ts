@@ -33,13 +33,15 @@ function pass(ms: number): void {
 
 describe('a worker that sweeps every six hours', () => {
   const [swept, failed, handled, engaged] = [jest.fn(), jest.fn(), jest.fn(), jest.fn()];
+  let driver: HandDriver;
   let timeouts: TimeoutService;
   let run: TimeoutRun;
   beforeEach(() => {
     for (const told of [swept, failed, handled, engaged]) told.mockClear();
     const { dataSource } = store;
+    driver = new HandDriver();
     const parts = {
-      ...{ driver: new HandDriver(), lock: new NoopLock() },
+      ...{ driver, lock: new NoopLock() },
       ...{ dataSource, drainDataSource: dataSource, clock: new DatabaseClock(dataSource) },
       telemetry: { ...silentTelemetry, swept, failed },
     };
@@ -72,6 +74,15 @@ describe('a worker that sweeps every six hours', () => {
     const looks = looked.mock.calls.length;
     await until('it has looked', async () => looked.mock.calls.length > looks + 1);
   }
+
+  it('hears what rings, and waits for no look', async () => {
+    await run.start();
+    await until('it has swept', async () => swept.mock.calls.length > 0);
+    await store.add(KIND, [0]);
+    await driver.ring([{ id: 'slot-1', at: await store.now() }]);
+    await timeouts.idle();
+    expect(handled.mock.calls).toEqual([[1]]);
+  });
 
   it('brings near what comes due before the next sweep', async () => {
     await run.start();
