@@ -616,6 +616,12 @@ const SPEC_MUTATIONS = [
     ['held-up-batches.ts', 'areOthersUnderWay && mayTry', 'areOthersUnderWay && !mayTry'],
   ),
   seeded(
+    'never-begins-to-ring',
+    'A worker does not start its driver: what is due is found late, by looks for what was missed',
+    'timeout-run.spec.ts',
+    ['timeout-run.ts', '    await this.timeouts.start();\n', ''],
+  ),
+  seeded(
     'alone-without-end',
     'Batches that others hold up one after the other are tried as a whole again and again, and none of theirs is handled',
     'held-up-batches.spec.ts',
