@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { until } from '../../../test/support/until';
 import type { DueDeadline } from './deadline-handler';
 import { Drain } from './drain';
@@ -65,6 +66,20 @@ describe('Drain, when its handler never answers', () => {
     });
   };
   const effects = () => store.rows<{ subject_id: string }>('SELECT subject_id FROM effects');
+
+  it('listens to the connection of a batch for as long as that is under way', async () => {
+    const listening: number[] = [];
+    const one = draining(async (_, tx) => {
+      const client = (await tx.manager.queryRunner?.connect()) as { connection: EventEmitter };
+      listening.push(client.connection.listenerCount('errorMessage'));
+    });
+    for (let round = 0; round < 5; round++) {
+      await store.add(KIND, [-1_000]);
+      await one.run('timer');
+    }
+    // The rounds share a connection: one follows the other.
+    expect(listening).toEqual(Array(5).fill(listening[0]));
+  });
 
   it('goes on without the one that it is silent about', async () => {
     await store.add(KIND, Array<number>(40).fill(-1_000));
