@@ -74,7 +74,7 @@ it('passes over those that somebody is at: who settles them, or sends them again
     const forgotten: number[] = [];
     for (const sql of FORGET_DELIVERIES) {
       // A connection that waits for no row for long.
-      const [{ n }] = (await world.dataSource.query(sql, [5_000])) as [{ n: number }];
+      const [{ n }] = await world.dataSource.query<[{ n: number }]>(sql, [5_000]);
       forgotten.push(n);
     }
     expect(forgotten).toEqual([1, 1, 1, 0, 1]);
