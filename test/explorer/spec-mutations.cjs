@@ -332,6 +332,12 @@ const SPEC_MUTATIONS = [
     ],
   ),
   seeded(
+    'locked-table-counts-against-subjects',
+    'What waited for a locked table is tried one by one once that is free',
+    'drain-locked-table.spec.ts',
+    ['drain-aside.ts', 'this.#apartFor = 0;\n      this.rates.forget();', 'this.#apartFor = 0;'],
+  ),
+  seeded(
     'any-server-is-the-database',
     'A server of one subject that is away is taken for a database that is away',
     'drain-failures.spec.ts',

@@ -146,8 +146,9 @@ export class DrainAside {
       return 'stopped';
     }
     if (error instanceof TableLockedError) {
-      // Once it is free, all go on as they did before.
+      // Once it is free, all go on as they did before: it tells nothing of subjects either.
       this.#apartFor = 0;
+      this.rates.forget();
       throw error;
     }
     const silence = UnansweredError.in(error);
