@@ -61,11 +61,15 @@ describe('judgeCapture', () => {
       reason: 'currency_mismatch',
     });
     expect(judge({}, {}, 'pay-2')).toEqual({ verdict: 'hold', reason: 'reference_mismatch' });
-    const captured = { amount: 400, currency: 'EUR' };
-    expect(judge({ paymentStatus: 'succeeded', captured })).toEqual({
-      verdict: 'hold',
-      reason: 'capture_changed',
-    });
+    for (const captured of [
+      { amount: 400, currency: 'EUR' },
+      { amount: 500, currency: 'USD' },
+    ]) {
+      expect(judge({ paymentStatus: 'succeeded', captured })).toEqual({
+        verdict: 'hold',
+        reason: 'capture_changed',
+      });
+    }
   });
 
   describe('for a closed order', () => {

@@ -58,6 +58,10 @@ describe('judgeRefund', () => {
     );
   });
 
+  it('hears nothing new in a success that is told again', () => {
+    expect(judgeRefund(facts('succeeded'), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
+  });
+
   it('never ignores a failure that comes after the success', () => {
     expect(judgeRefund(facts('succeeded'), 1, FAILED)).toEqual({
       to: 'failed',
