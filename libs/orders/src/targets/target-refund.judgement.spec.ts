@@ -206,6 +206,18 @@ describe('judgeTargetRefund', () => {
     expect(refund.all).toMatchObject({ status: 'needs_attention', attempt: 2, isListed: false });
   });
 
+  it.each(['requested', 'pending'] as const)(
+    'leaves to a person what is %s and fails while another attempt stands as made',
+    (status) => {
+      const made = { attempt: 1, providerRefundId: 're-1', hasFailed: false, isDismissed: false };
+      const facts = { status, attempt: 2, providerRefundId: 're-2', made: [made] };
+      expect(judgeTargetRefund(facts, 2, answerOf(fails(2)))).toMatchObject({
+        to: 'needs_attention',
+        alert: 'refund_contradiction',
+      });
+    },
+  );
+
   it('takes the word "done" about an attempt that stands as made for that attempt', () => {
     const refund = new Refund().tell(fails(1), succeeds(1)).byHand().tell(succeeds(1));
     expect(refund.all).toMatchObject({ status: 'succeeded', isListed: false });
