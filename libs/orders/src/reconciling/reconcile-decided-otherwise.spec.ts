@@ -38,6 +38,14 @@ const moneyOfOrder = async (order: Placed) => ({
   owed: (await refundsOf(order)).reduce((sum, { amount }) => sum + Number(amount), 0),
 });
 
+/** What became of each webhook that told this of the order's payment. */
+const toldOf = ({ paymentId }: Placed, type: string) =>
+  world.rows(
+    `SELECT status, result FROM webhook_events
+      WHERE notice ->> 'paymentId' = $1 AND notice ->> 'type' = $2 ORDER BY received_at, id`,
+    [paymentId, type],
+  );
+
 describe('a dispute that the ledger tells to be decided otherwise than it was', () => {
   it('is won after all: the rest of its money is back, and goes on to the customer', async () => {
     const [order, dispute] = await ended('lost', 300);
@@ -55,6 +63,11 @@ describe('a dispute that the ledger tells to be decided otherwise than it was', 
     for (const returned of [300, undefined]) {
       await tell(order, 'dispute.lost', { disputeId: dispute.id, amount: 1_000, returned });
     }
+    expect(await toldOf(order, 'dispute.lost')).toEqual([
+      { status: 'processed', result: 'recorded' },
+      { status: 'held', result: 'dispute_contradiction' },
+      { status: 'processed', result: 'known' },
+    ]);
     expect(await moneyOfOrder(order)).toEqual({ disputed: 0, owed: 1_000 });
     expect(await reconciled()).toEqual(AGREED);
   });

@@ -130,8 +130,13 @@ describe('comparePayment', () => {
   });
 
   it('finds money that the provider does not have, or another amount: nothing is safe there', () => {
-    for (const captured of [null, { ...MONEY, amount: 499, paidAt: new Date(0) }]) {
-      const [finding] = comparePayment(ours(), theirs({ captured }));
+    const part = theirs({ refunds: [{ ...theirRefund('SUCCEEDED'), amount: 499 }] });
+    for (const [payment, line] of [
+      [ours(), theirs({ captured: null })],
+      [ours(), theirs({ captured: { ...MONEY, amount: 499, paidAt: new Date(0) } })],
+      [ours({ refunds: [ourRefund()] }), part],
+    ] as const) {
+      const [finding] = comparePayment(payment, line);
       expect(finding?.kind).toBe('different');
       expect(finding?.fix).toBeUndefined();
     }
