@@ -1,3 +1,4 @@
+import { inTransaction } from '@app/timeout';
 import { anotherPayment } from '../../../../test/support/another-payment';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
 import { settlePayment } from '../../../../test/support/settle-payment';
@@ -5,6 +6,7 @@ import { openWorld, type World } from '../../../../test/support/world';
 import { readHappenings } from '../ops/order-timeline';
 import { onDataSource } from '../order/order-rows';
 import { readBalances } from './balance';
+import { RecordCaptures } from './record-captures';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
@@ -37,6 +39,20 @@ describe('money taken twice for an order, all of which has gone before it is tol
     await tell(other, 'refund.failed', { providerRefundId: 're-first', amount: 1_000 });
     expect(await owed(other)).toBe(1_000);
     expect((await read(order)).status).toBe('paid');
+  });
+
+  it('beside one that is told of with it, and goes back as it should', async () => {
+    const [gone, here] = [await again(await paid()), await again(await paid())];
+    await refunded(gone, 1_000);
+    const money = { amount: 1_000, currency: 'EUR', paidAt: new Date() };
+    const captures = [gone, here].map(({ paymentId }) => ({
+      ...{ paymentId, providerPaymentId: `pay-${paymentId}`, money },
+    }));
+    await inTransaction(world.dataSource, (tx) =>
+      world.get(RecordCaptures).record(tx, captures, 'webhook'),
+    );
+    const written = [await refundsOf(gone), await refundsOf(here)];
+    expect(written).toMatchObject([[{ status: 'canceled' }], [{ status: 'requested' }]]);
   });
 
   it('by a dispute: it goes back once that is won', async () => {
