@@ -23,12 +23,12 @@ describe('an order that waits for its provider', () => {
     expect(await unansweredOf(order)).toEqual([]);
     const silent = says({ state: 'UNKNOWN', why: 'status 401' });
     await world.get(ForceCloseOrder).forceClose(order.id, { actor: 'olga', reason: 'case 9' });
-    await world.get(SettleClosing).settle(order.id);
+    expect(await world.get(SettleClosing).settle(order.id)).toBe('nothing');
     const waiting = { paymentId: order.paymentId, provider: 'sandbox' };
     expect(await unansweredOf(order)).toEqual([{ ...waiting, error: 'status 401' }]);
     // An answer, if not for good.
     silent.mockResolvedValue({ state: 'IN_FLIGHT', providerPaymentId: `pay-${order.paymentId}` });
-    await world.get(SettleClosing).settle(order.id);
+    expect(await world.get(SettleClosing).settle(order.id)).toBe('succeeded');
     expect(await unansweredOf(order)).toEqual([]);
   });
 
