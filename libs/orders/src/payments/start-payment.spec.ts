@@ -90,6 +90,27 @@ describe('StartPayment, its key repeated', () => {
     expect((await start(orderId)).payment.checkoutUrl).not.toBeNull();
   });
 
+  it('stands for a payment that its provider has made and given up, and opens no other', async () => {
+    const orderId = await place();
+    const { payment } = await start(orderId);
+    await world.rows(`UPDATE payments SET status = 'failed' WHERE id = $1`, [payment.id]);
+    expect(await start(orderId)).toMatchObject({ payment: { id: payment.id }, replayed: true });
+    expect(await paymentsOf(orderId)).toEqual([{ id: payment.id, status: 'failed' }]);
+  });
+
+  it('goes on with a payment that its provider refuses, having told of it as made', async () => {
+    const orderId = await place();
+    world.provider.refusal = { state: 'REFUSED', why: 'the amount is too small' };
+    // Its webhook, faster than the answer to an earlier call.
+    world.provider.around = async () => {
+      world.provider.around = async () => undefined;
+      const sql = `UPDATE payments SET provider_payment_id = 'pay-' || id WHERE order_id = $1`;
+      await world.rows(sql, [orderId]);
+    };
+    await expect(start(orderId)).rejects.toMatchObject({ code: 'payment_refused' });
+    expect(await paymentsOf(orderId)).toMatchObject([{ status: 'open' }]);
+  });
+
   it('refuses another request, also where no payment was made', async () => {
     const orderId = await place();
     world.provider.refusal = NOT_MADE;
