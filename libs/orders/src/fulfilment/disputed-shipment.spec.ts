@@ -62,6 +62,12 @@ const UNDECIDED = {
   'dispute is won': {
     begin: (order: Placed) => disputed(order, 'opened'),
     end: (order: Placed) => disputed(order, 'won'),
+    back: '1000',
+  },
+  'dispute about a part is lost': {
+    begin: (order: Placed) => disputed(order, 'opened', 'dp', 400),
+    end: (order: Placed) => disputed(order, 'lost', 'dp', 400),
+    back: '600',
   },
   'money is on hold no more': {
     begin: (order: Placed) =>
@@ -69,10 +75,11 @@ const UNDECIDED = {
         money: { amount: 999, currency: 'EUR', paidAt: new Date() },
       }),
     end: (order: Placed) => settlePayment(world, order.paymentId, 'keep'),
+    back: '1000',
   },
 };
 
-describe.each(Object.entries(UNDECIDED))('an order whose %s', (_, { begin, end }) => {
+describe.each(Object.entries(UNDECIDED))('an order whose %s', (_, { begin, end, back }) => {
   it('after its time to be shipped has three days more to be shipped', async () => {
     const [shipped, late] = [await paidDaysAgo(70), await paidDaysAgo(70)];
     await begin(shipped);
@@ -87,7 +94,7 @@ describe.each(Object.entries(UNDECIDED))('an order whose %s', (_, { begin, end }
     await daysPass(late, 3);
     await comesDue(late);
     expect(await read(late)).toMatchObject({ closeReason: 'shipment_timeout' });
-    expect(await refundsOf(late)).toMatchObject([{ amount: '1000' }]);
+    expect(await refundsOf(late)).toMatchObject([{ amount: back }]);
   });
 
   it('is not told of while nobody may ship it, and is told of once that is over', async () => {
