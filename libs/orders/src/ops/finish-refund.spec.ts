@@ -109,6 +109,7 @@ describe('a refund whose money an operator has sent back by another way', () => 
     await expect(finish(id)).rejects.toMatchObject({
       code: 'refund_not_settleable',
       message: expect.stringContaining('re-1') as string,
+      fields: { providerRefundId: 're-1' },
     });
     await settle(id, 2, MADE, 'reconcile');
     await expect(finish(id)).rejects.toMatchObject({ fields: { status: 'succeeded' } });
