@@ -44,6 +44,17 @@ describe('an order that waits for its provider', () => {
     const kept = await world.rows('SELECT error FROM payments WHERE order_id = $1', [order.id]);
     expect(kept).toEqual([{ error: null }]);
   });
+
+  it('is closed by whoever has closed it, with their reason', async () => {
+    const order = await openOrder(world);
+    await world.get(ForceCloseOrder).forceClose(order.id, { actor: 'olga', reason: 'case 9' });
+    await world.get(SettleClosing).settle(order.id);
+    const closed = await world.rows(
+      `SELECT by, actor, reason FROM order_events WHERE order_id = $1 AND type = 'order.closed'`,
+      [order.id],
+    );
+    expect(closed).toEqual([{ by: 'operator', actor: 'olga', reason: 'case 9' }]);
+  });
 });
 
 describe('an answer that operators are told of', () => {
