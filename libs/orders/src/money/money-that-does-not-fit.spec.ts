@@ -83,4 +83,20 @@ describe('money that does not fit', () => {
     const told = (await webhooksOf(order)).map(({ result }) => result);
     expect(told).toEqual(['paid', 'unknown_reference', 'unknown_reference']);
   });
+
+  it('is told of before it was taken: that waits no more, and what is held of others does', async () => {
+    const [order, other] = [await paid(), await paid()];
+    const refund = (one: Placed) =>
+      tell(one, 'refund.succeeded', {
+        ...{ providerPaymentId: `other-${one.id}`, providerRefundId: 're-other', amount: 100 },
+      });
+    await refund(order);
+    await refund(other);
+    const waits = await webhooksOf(other);
+    expect(waits).toMatchObject([{ result: 'paid' }, { status: 'held' }]);
+    await capture(order, 700, `other-${order.id}`);
+    expect(await webhooksOf(other)).toEqual(waits);
+    const ofOrder = (await webhooksOf(order)).map(({ status }) => status);
+    expect(ofOrder).toEqual(['processed', 'received', 'held']);
+  });
 });
