@@ -1,5 +1,5 @@
 import { inTransaction } from '@app/timeout';
-import { paidOrder, type Payable } from '../../../../test/support/paid-order';
+import { openOrder, paidOrder, type Payable } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import { type Difference, Reconcile } from './reconcile';
 import { readOursOnly } from './reconcile-books';
@@ -39,6 +39,18 @@ describe('what is ours only', () => {
     expect(await oursOnly()).toEqual([older.paymentId]);
     await openedBefore(fresh, '90 seconds');
     expect(await oursOnly()).toEqual([fresh.paymentId, older.paymentId]);
+  });
+
+  it('is told of also where its provider has never named it, and an operator has settled it as paid', async () => {
+    const [unnamed, unpaid] = [await forgotten(), await openOrder(world)];
+    const nameless = [unnamed.paymentId, unpaid.paymentId];
+    await world.rows(
+      `UPDATE payments SET provider_payment_id = NULL, created_at = now() - interval '90 seconds'
+        WHERE id = ANY ($1::uuid[])`,
+      [nameless],
+    );
+    const found = await oursOnly();
+    expect(nameless.filter((id) => found.includes(id))).toEqual([unnamed.paymentId]);
   });
 
   it('is looked for among the payments of its time, however many there were before', async () => {
