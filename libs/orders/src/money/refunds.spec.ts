@@ -152,6 +152,16 @@ describe('a refund at the provider', () => {
     expect(await listed()).toEqual([{ status: 'succeeded', error: null }]);
   });
 
+  it('that fails tells operators why, in the words of its webhook', async () => {
+    const order = await paid();
+    const id = await owed(order, 1_000);
+    await isAsked(id);
+    await tell(order, 'refund.failed', { ...ownKey(id), why: 'account closed' });
+    expect(await world.rows('SELECT status, error FROM refunds WHERE id = $1', [id])).toEqual([
+      { status: 'failed', error: 'account closed' },
+    ]);
+  });
+
   it('is none of the same amount that somebody makes by hand meanwhile', async () => {
     const order = await paid();
     const id = await owed(order, 300);
