@@ -1,5 +1,6 @@
 import { inTransaction } from '@app/timeout';
-import { openOrder, paidOrder, type Payable } from '../../../../test/support/paid-order';
+import type { LedgerEntry } from '../../../../test/support/ledger-entry';
+import { openOrder, paidOrder, type Payable, receive } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import { type Difference, Reconcile } from './reconcile';
 import { readOursOnly } from './reconcile-books';
@@ -24,10 +25,14 @@ const openedBefore = ({ paymentId }: Payable, interval: string) =>
     interval,
   ]);
 
-async function oursOnly(): Promise<(string | null)[]> {
+async function differences(): Promise<Difference[]> {
   const found: Difference[] = [];
   const onDifference = (one: Difference): void => void found.push(one);
   await world.get(Reconcile).run({ since: since(), onDifference });
+  return found;
+}
+async function oursOnly(): Promise<(string | null)[]> {
+  const found = await differences();
   return found.filter(({ kind }) => kind === 'ours_only').map(({ paymentId }) => paymentId);
 }
 
@@ -76,5 +81,18 @@ describe('what is ours only', () => {
       return Number(row?.n);
     });
     expect(read).toBeLessThan(OLD / 10);
+  });
+});
+
+describe('money taken under our reference for a payment that we did not open', () => {
+  it('is compared with what our books have of it, and not with the payment of that reference', async () => {
+    const order = await paidOrder(world);
+    const ours = world.provider.entries.get(`pay-${order.paymentId}`) as LedgerEntry;
+    const money = { amount: 700, currency: 'EUR', paidAt: new Date() };
+    const theirs = { ...ours, id: `other-${order.id}`, amount: 700, money };
+    world.provider.entries.set(theirs.id, theirs);
+    await receive(world, world.provider.succeeded(theirs));
+    const found = await differences();
+    expect(found.filter(({ orderId }) => orderId === order.id)).toEqual([]);
   });
 });
