@@ -136,20 +136,36 @@ describe('refunds of more than is owed', () => {
 });
 
 describe('a refund at the provider', () => {
-  it('that says nothing of it tells operators why, until it does', async () => {
-    const order = await paid();
-    const id = await owed(order, 300);
-    const due = { kind: 'refund', subjectId: id, version: 1, dueAt: new Date(), failures: 0 };
+  const asked = (subjectId: string) => {
+    const due = { kind: 'refund', subjectId, version: 1, dueAt: new Date(), failures: 0 };
     const judge = { succeeded: () => undefined, failed: () => undefined };
-    const asked = () => world.get(RefundDeadline).afterCommit([due], judge);
-    const listed = () => world.rows('SELECT status, error FROM refunds WHERE id = $1', [id]);
+    return world.get(RefundDeadline).afterCommit([due], judge);
+  };
+  const listed = (id: string) =>
+    world.rows('SELECT status, error FROM refunds WHERE id = $1', [id]);
+
+  it('that says nothing of it tells operators why, until it does', async () => {
+    const id = await owed(await paid(), 300);
     const silent = jest.spyOn(world.provider, 'refund');
     silent.mockResolvedValue({ state: 'UNKNOWN', why: 'status 401' });
-    await asked();
-    expect(await listed()).toEqual([{ status: 'requested', error: 'status 401' }]);
+    await asked(id);
+    expect(await listed(id)).toEqual([{ status: 'requested', error: 'status 401' }]);
     silent.mockRestore();
-    await asked();
-    expect(await listed()).toEqual([{ status: 'succeeded', error: null }]);
+    await asked(id);
+    expect(await listed(id)).toEqual([{ status: 'succeeded', error: null }]);
+  });
+
+  it('that is on its way is asked after until it is over, though nothing is told of it', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    const slow = jest.spyOn(world.provider, 'refund');
+    slow.mockResolvedValue({ state: 'PENDING', providerRefundId: `re-${id}` });
+    await asked(id);
+    expect(await listed(id)).toEqual([{ status: 'pending', error: null }]);
+    slow.mockRestore();
+    await asked(id);
+    expect(await listed(id)).toEqual([{ status: 'succeeded', error: null }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
   });
 
   it('that fails tells operators why, in the words of its webhook', async () => {
@@ -157,9 +173,7 @@ describe('a refund at the provider', () => {
     const id = await owed(order, 1_000);
     await isAsked(id);
     await tell(order, 'refund.failed', { ...ownKey(id), why: 'account closed' });
-    expect(await world.rows('SELECT status, error FROM refunds WHERE id = $1', [id])).toEqual([
-      { status: 'failed', error: 'account closed' },
-    ]);
+    expect(await listed(id)).toEqual([{ status: 'failed', error: 'account closed' }]);
   });
 
   it('is none of the same amount that somebody makes by hand meanwhile', async () => {
