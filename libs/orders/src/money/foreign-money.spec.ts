@@ -46,6 +46,12 @@ describe('money that moves at the provider', () => {
     expect((await ship(order)).status).toBe('shipped');
     await refunded(order, 700);
     expect(await read(order)).toMatchObject({ status: 'shipped', balance: { refunded: 1_000 } });
+    const alerts = world.told.filter(({ name }) => name === 'alert').map(({ args }) => args);
+    const about = { orderId: order.id, paymentId: order.paymentId };
+    expect(alerts.slice(-2)).toMatchObject([
+      ['refunded_outside', { ...about, amount: 300 }],
+      ['refunded_outside', { ...about, amount: 700 }],
+    ]);
   });
 
   it('cancels the order when its capture is told of after the refund', async () => {
