@@ -1,7 +1,7 @@
 import { inTransaction } from '@app/timeout';
 import type { LedgerEntry, Posted } from '../../../../test/support/ledger-provider';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
-import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
+import { made, refundAttemptsOf } from '../../../../test/support/refund-attempts';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { Reconcile } from '../reconciling/reconcile';
@@ -52,6 +52,15 @@ describe('one of two refunds of the same amount that somebody makes by hand', ()
     expect(await backOf(order)).toBe(600);
     await refunded(order, 300, `re-third-${order.id}`);
     expect(await backOf(order)).toBe(900);
+  });
+
+  it('ends none where it is the one by which a later one is over, told of without its key', async () => {
+    const order = await paid();
+    await settle(await owed(order, 300), 1, FAILED);
+    await settle(await owed(order, 300), 1, made(1));
+    await refunded(order, 300, 're-1');
+    expect(await statusesOf(order)).toEqual(['failed', 'succeeded']);
+    expect(await backOf(order)).toBe(300);
   });
 
   it('ends the oldest as reconciling finds it, and the next one the other', async () => {
