@@ -189,6 +189,15 @@ describe('comparePayment', () => {
     ]);
   });
 
+  it.each(['requested', 'pending'] as const)(
+    'finds nothing of one that is %s, and is on its way there',
+    (status) => {
+      const refunds = [ourRefund({ status })];
+      const pending = theirs({ refunds: [theirRefund('PENDING')] });
+      expect(comparePayment(ours({ refunds }), pending)).toEqual([]);
+    },
+  );
+
   it('takes no refund of ours for two of theirs', () => {
     const byHand = { ...theirRefund('SUCCEEDED', null), providerRefundId: 're_by_hand' };
     const taken = ours({ refunds: [ourRefund({ providerRefundId: 're_by_hand' })] });
