@@ -1,5 +1,7 @@
 import { TEST_SKU } from '../../../../test/support/insert-orders';
-import { paidOrder } from '../../../../test/support/paid-order';
+import type { Posted } from '../../../../test/support/ledger-provider';
+import { moneyOf } from '../../../../test/support/money';
+import { openOrder, paidOrder, receive } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import { answerTo } from '../http/error-problem';
 import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
@@ -25,8 +27,13 @@ const old: StockPort = {
   },
 };
 let breaksDown = false;
+let isEmpty = false;
 const shelf: StockPort = {
   ...old,
+  async reserve(lines, tx) {
+    await tx.query(BOOK, ['asked for', ...columnsOf(lines)]);
+    return isEmpty ? lines.map(({ orderId, sku }) => ({ orderId, sku, available: 0 })) : [];
+  },
   async takeBack(lines, tx) {
     await tx.query(BOOK, ['taken back', ...columnsOf(lines)]);
     if (breaksDown) throw new Error('the shelf fell over');
@@ -49,7 +56,7 @@ afterAll(async () => {
   await beside?.close();
   await world?.close();
 });
-afterEach(() => void (breaksDown = false));
+afterEach(() => void (breaksDown = isEmpty = false));
 
 const heard = async (orderId: string): Promise<string[]> =>
   (
@@ -112,5 +119,25 @@ describe("a host's own stock", () => {
     expect(await world.rows('SELECT FROM order_returns WHERE order_id = $1', [id])).toEqual([]);
     const made = await beside.get(CreateRefund).create(id, { ...OLGA, amount: 10 });
     expect(made.refundIds).toHaveLength(1);
+  });
+
+  it.each([
+    ['has an order that late money revives', false, 'paid', ['sell'], []],
+    ['that is short leaves it closed, and the money goes back', true, 'closed', [], ['1000']],
+  ] as const)('%s', async (_, isShort, status, sold, sentBack) => {
+    const order = await openOrder(world, { latePayment: 'revive' });
+    const paid = world.provider.pay(order.paymentId, new Date()) as Posted;
+    await world.rows(
+      `UPDATE orders SET status = 'closed', close_reason = 'payment_timeout', closed_at = now()
+        WHERE id = $1`,
+      [order.id],
+    );
+    await world.rows(`UPDATE payments SET status = 'closed' WHERE id = $1`, [order.paymentId]);
+    isEmpty = isShort;
+    await receive(world, paid);
+    const { read, refundsOf } = moneyOf(() => world);
+    expect((await read(order)).status).toBe(status);
+    expect(await heard(order.id)).toEqual([`asked for 2 ${TEST_SKU}`, ...sold]);
+    expect((await refundsOf(order)).map(({ amount }) => amount)).toEqual(sentBack);
   });
 });
