@@ -245,6 +245,18 @@ describe('a shop with its own provider and its own place for events, and without
     expect((await host.get(ReadOrder).read(order.id, 'carl')).status).toBe('closed');
   });
 
+  it('places nothing of an order that is refused alone', async () => {
+    const dataSource = host.get<DataSource>(DATABASE);
+    await dataSource.query(`INSERT INTO public.unwanted VALUES ('mallory') ON CONFLICT DO NOTHING`);
+    const placing = host.get(PlaceOrder).place({
+      ...{ customerId: 'mallory', idempotencyKey: 'alone' },
+      items: [{ sku: 'TEA-SENCHA', quantity: 1 }],
+    });
+    await expect(placing).rejects.toMatchObject({ code: 'order_refused' });
+    const placed = `SELECT FROM orders WHERE customer_id = 'mallory'`;
+    expect(await dataSource.query(placed)).toEqual([]);
+  });
+
   it('keeps what it was made from, secrets and all, to its own factories', async () => {
     const module = Test.createTestingModule({ imports: [orders()], providers: [Thief] });
     await expect(module.setLogger(false as never).compile()).rejects.toThrow(/can't resolve/);
