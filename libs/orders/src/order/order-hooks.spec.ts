@@ -1,5 +1,12 @@
 import 'reflect-metadata';
-import { Controller, Module, type ModuleMetadata, type Provider } from '@nestjs/common';
+import {
+  Controller,
+  Injectable,
+  Module,
+  type ModuleMetadata,
+  type Provider,
+  Scope,
+} from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { randomUUID } from 'node:crypto';
@@ -92,6 +99,18 @@ it('hears once of a change by a hook that has other names', async () => {
   });
   await placedBeside(hooks);
   expect(heard).toHaveBeenCalledTimes(1);
+});
+
+it.each([
+  ['request', Scope.REQUEST],
+  ['who has it', Scope.TRANSIENT],
+])('is refused where it is made anew for each %s', async (_, scope) => {
+  @Injectable({ scope })
+  @OrderHook()
+  class Scoped extends Coupons {}
+  await expect(hooksIn({ providers: [Scoped] })).rejects.toThrow(
+    'The order hook Scoped is transient or request-scoped',
+  );
 });
 
 it('is refused where two modules each provide the same hook, which would hear of each change twice', async () => {
