@@ -36,4 +36,26 @@ describe('a command that waits', () => {
     expect({ state, last: sent.at(-1) }).toEqual({ state: 'unanswered', last: 'UPDATE' });
     expect(Math.round(tookMs / 1_000)).toBe(20);
   });
+
+  it('asks again where the database goes away as it asks', async () => {
+    const away = Object.assign(new Error('terminating connection'), { code: '57P01' });
+    const isThere = jest.fn().mockRejectedValueOnce(away).mockRejectedValueOnce(away);
+    const written: string[] = [];
+    const sql: Queryable = {
+      async rows<Row>(text: string, [id]: readonly unknown[] = []) {
+        const [what] = text.split(' ');
+        if (what === 'INSERT') {
+          await isThere();
+          written.push(id as string);
+        }
+        const isKept = written.includes(id as string);
+        return (isKept ? [{ hasBegun: true, answer: { result: 'settled' } }] : []) as Row[];
+      },
+    };
+    const asked = leaveErrand(sql, never, 'orders.settle', ['one', { ...OLGA, as: 'closed' }]);
+    const ended = asked.catch((error: unknown) => error);
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(await ended).toBe('settled');
+    expect(written).toHaveLength(1);
+  });
 });
