@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { inTransaction } from '@app/timeout';
+import { inTransaction, RedlockLock } from '@app/timeout';
 import { Client } from 'pg';
 import { insertOrders, type InsertedOrder } from '../../../../test/support/insert-orders';
 import { untilLocksAreWaitedFor } from '../../../../test/support/lock-waits';
 import { type Posted, post } from '../../../../test/support/ledger-provider';
+import { testServers } from '../../../../test/support/database';
 import { openWorld, type World } from '../../../../test/support/world';
+import { orderLockKey } from '../order/order';
 import { runInvariants } from '../invariants/run-invariants';
 import { ApplyNotices } from './apply-notices';
 import { ReceiveWebhook } from './receive-webhook';
@@ -60,6 +62,22 @@ describe('ReceiveWebhook', () => {
     await receive(pay(order.paymentId));
     expect(await status(order.id)).toBe('paid');
     expect(await inbox()).toEqual([{ status: 'processed', result: 'paid' }]);
+  });
+
+  it('leaves the order to whoever comes next', async () => {
+    const redis = testServers().redisUrl;
+    const lock = new RedlockLock({ redis, onError: () => undefined, callTimeoutMs: 10_000 });
+    const locked = await openWorld({ beside: world, lock });
+    try {
+      const order = await open();
+      const { body, headers } = pay(order.paymentId);
+      await locked.get(ReceiveWebhook).receive('sandbox', body, headers);
+      const next = await lock.acquireOne(orderLockKey(order.id));
+      expect(next.outcome).toBe('held');
+      await next.release();
+    } finally {
+      await locked.close();
+    }
   });
 
   it('has one effect when one notice comes fifty times at once', async () => {
