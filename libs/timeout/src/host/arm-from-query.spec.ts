@@ -48,6 +48,17 @@ describe('armFromQuery', () => {
     expect(performance.now() - startedMs).toBeLessThan(10_000);
   }, 60_000);
 
+  it('goes on where it was stopped, whichever order the query has', async () => {
+    const stop = new AbortController();
+    const query = `SELECT 'stop-end', i, now() + interval '1 day' FROM generate_series(30, 11, -1) AS i`;
+    const asked = { url: database.url, query, batch: 5 };
+    const onProgress = () => stop.abort();
+    const first = await armFromQuery({ ...asked, signal: stop.signal, onProgress });
+    expect(first).toMatchObject({ armed: 5, interrupted: true });
+    const rest = await armFromQuery({ ...asked, resume: first.cursor });
+    expect(rest).toMatchObject({ armed: 15, interrupted: false });
+  });
+
   it('does not rest behind the last page', async () => {
     const query = `SELECT 'last-end', i, now() + interval '1 day' FROM generate_series(1, 10) AS i`;
     const startedMs = performance.now();
