@@ -135,6 +135,23 @@ describe('ReceiveWebhook', () => {
     expect([await paymentOf(order), await paymentOf(unanswered)]).toEqual(['failed', 'closed']);
   });
 
+  it('ends one later whose row somebody had, also where its id there is not known', async () => {
+    const order = await open();
+    const { paymentId } = order;
+    await world.rows('UPDATE payments SET provider_payment_id = NULL WHERE id = $1', [paymentId]);
+    const holder = new Client({ connectionString: world.config.DATABASE_URL });
+    await holder.connect();
+    try {
+      await holder.query('BEGIN');
+      await holder.query('SELECT FROM payments WHERE id = $1 FOR UPDATE', [paymentId]);
+      await receive(ended(order));
+    } finally {
+      await holder.end();
+    }
+    await world.timeouts.runSweep();
+    expect(await paymentOf(order)).toBe('failed');
+  });
+
   it("judges a webhook's age by the database's clock, not by its own machine's", async () => {
     const order = await open();
     const notice = pay(order.paymentId);
