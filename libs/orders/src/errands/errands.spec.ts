@@ -57,6 +57,27 @@ describe('what commands leave to the host', () => {
     expect(await world.rows('SELECT 1 FROM errands')).toEqual([]);
   });
 
+  it('has its answer also where the database goes away as it is written', async () => {
+    // A sequence counts on where all else is undone.
+    await world.owner.rows('CREATE SEQUENCE tries');
+    await world.owner
+      .rows(`CREATE FUNCTION go_away() RETURNS trigger SECURITY DEFINER LANGUAGE plpgsql AS $$
+      BEGIN
+        IF nextval('tries') < 3 THEN RAISE 'terminating' USING ERRCODE = '57P01'; END IF;
+        RETURN NEW;
+      END $$`);
+    await world.owner.rows(`CREATE TRIGGER go_away BEFORE UPDATE OF answer ON errands
+      FOR EACH ROW EXECUTE FUNCTION go_away()`);
+    try {
+      const asked = leave('one');
+      await waiting(1);
+      await workerThat(async ([id]) => [{ id }]).runOnce();
+      expect(await asked).toEqual([{ id: 'one' }]);
+    } finally {
+      await world.owner.rows('DROP FUNCTION go_away CASCADE');
+    }
+  });
+
   it('is not taken again while a worker has it', async () => {
     let end = (): void => undefined;
     const slow = new Promise<void>((resolve) => (end = resolve));
