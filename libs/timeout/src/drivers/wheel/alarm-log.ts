@@ -36,8 +36,6 @@ const FILE = /^(log|snapshot|unfinished)-(\d+)$/;
 export class AlarmLog {
   #file: FileHandle | undefined;
   #number = 0;
-  /** A write has failed, perhaps in the midst of a line. */
-  #broken = false;
   readonly #pending: { what: Work; done: () => void; failed: (error: unknown) => void }[] = [];
   #writing: Promise<void> | undefined;
   /** Records since the last snapshot. */
@@ -144,12 +142,9 @@ export class AlarmLog {
 
   async #write(text: string): Promise<void> {
     if (!this.#file) throw new Error('the log is not open');
-    // What comes behind half a line would be lost with it.
-    const behind = this.#broken ? '\n' : '';
-    this.#broken = true;
-    await this.#file.appendFile(behind + text);
+    // On a line of its own: behind half a one, which a write that failed has left, it would be lost with that.
+    await this.#file.appendFile(`\n${text}`);
     await this.#file.datasync();
-    this.#broken = false;
   }
 }
 
