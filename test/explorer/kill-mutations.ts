@@ -29,9 +29,9 @@ export async function killMutations(
   const wanted = MUTATIONS.filter(({ name }, index) =>
     names.length > 0 ? names.includes(name) : index % oneIn === from,
   );
-  if (wanted.length === 0) throw new Error(`There is no mutation ${from} of each ${oneIn}`);
   const unknown = names.filter((name) => !wanted.some((one) => one.name === name));
   if (unknown.length > 0) throw new Error(`There is no mutation ${unknown.join(', ')}`);
+  if (wanted.length === 0) throw new Error(`There is no mutation ${from} of each ${oneIn}`);
   let survived = 0;
   for (const mutation of wanted) {
     const { name } = mutation;
