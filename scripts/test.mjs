@@ -1,5 +1,5 @@
 // npm test [-- jest arguments]: everything a fresh clone needs, then every test.
-// TEST_DATABASE_URL and TEST_REDIS_URL name servers to use instead of throw-away ones.
+// TEST_DATABASE_URL and TEST_REDIS_URL name servers to use instead of throw-away ones: all workers share these.
 // TEST_RESULTS names a file for Jest's results as JSON.
 import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
@@ -15,6 +15,7 @@ const LONG = 'jest.long.config.js';
 
 const { TEST_DATABASE_URL, TEST_REDIS_URL, TEST_RESULTS } = process.env;
 const given = Boolean(TEST_DATABASE_URL && TEST_REDIS_URL);
+const isShared = Boolean(TEST_DATABASE_URL || TEST_REDIS_URL);
 await runScript(async ({ signal, say }) => {
   await setUp({ signal, say });
   const template = `test_template_${randomBytes(4).toString('hex')}`;
@@ -22,7 +23,7 @@ await runScript(async ({ signal, say }) => {
   /** @type {import('./services/throwaway.mjs').ThrowawayServices[]} */
   const others = [];
   try {
-    while (services && others.length + 1 < servers()) {
+    while (!isShared && others.length + 1 < servers()) {
       others.push(await startThrowawayServices({ say }));
     }
     const env = {
