@@ -43,6 +43,22 @@ export async function paidUnheard(world: World): Promise<Payable> {
   return order;
 }
 
+/** As above, and its order was closed as unpaid meanwhile; `paid` is the notice. */
+export async function closedUnheard(
+  world: World,
+  wanted: PayableOrder,
+): Promise<{ readonly order: Payable; readonly paid: Posted }> {
+  const order = await openOrder(world, wanted);
+  const paid = world.provider.pay(order.paymentId, new Date()) as Posted;
+  await world.rows(
+    `UPDATE orders SET status = 'closed', close_reason = 'payment_timeout', closed_at = now()
+      WHERE id = $1`,
+    [order.id],
+  );
+  await world.rows(`UPDATE payments SET status = 'closed' WHERE id = $1`, [order.paymentId]);
+  return { order, paid };
+}
+
 /** Closes an order whose provider does not answer: it stays behind the fence. */
 export async function closeUnanswered(
   world: World,

@@ -1,7 +1,6 @@
 import { TEST_SKU } from '../../../../test/support/insert-orders';
-import type { Posted } from '../../../../test/support/ledger-provider';
 import { moneyOf } from '../../../../test/support/money';
-import { openOrder, paidOrder, receive } from '../../../../test/support/paid-order';
+import { closedUnheard, paidOrder, receive } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import { answerTo } from '../http/error-problem';
 import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
@@ -125,14 +124,7 @@ describe("a host's own stock", () => {
     ['has an order that late money revives', false, 'paid', ['sell'], []],
     ['that is short leaves it closed, and the money goes back', true, 'closed', [], ['1000']],
   ] as const)('%s', async (_, isShort, status, sold, sentBack) => {
-    const order = await openOrder(world, { latePayment: 'revive' });
-    const paid = world.provider.pay(order.paymentId, new Date()) as Posted;
-    await world.rows(
-      `UPDATE orders SET status = 'closed', close_reason = 'payment_timeout', closed_at = now()
-        WHERE id = $1`,
-      [order.id],
-    );
-    await world.rows(`UPDATE payments SET status = 'closed' WHERE id = $1`, [order.paymentId]);
+    const { order, paid } = await closedUnheard(world, { latePayment: 'revive' });
     isEmpty = isShort;
     await receive(world, paid);
     const { read, refundsOf } = moneyOf(() => world);
