@@ -15,6 +15,10 @@ describe('on a cluster', () => {
   beforeAll(async () => (cluster = await OwnCluster.start({ replicas: true })));
   afterAll(() => cluster?.remove());
 
+  it('is asked for its clients alone, not for what replicas and their masters have', async () => {
+    expect(await cluster.connections()).toBe(0);
+  });
+
   const subject = redisStream(() => cluster.url);
   describeEventStream('RedisEventStream on a cluster of three masters with a replica each', {
     ...subject,

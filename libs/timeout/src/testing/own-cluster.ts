@@ -141,11 +141,12 @@ export class OwnCluster {
     await this.#onAll((client) => client.flushall());
   }
 
-  /** Without those of the cluster's nodes, and of whoever asks. */
+  /** Without those of the cluster's nodes, which come and go as they like, and of whoever asks. */
   async connections(): Promise<number> {
     const counts = await this.#onAll(async (client) => {
       const list = (await client.client('LIST')) as string;
-      return list.trim().split('\n').length - 1;
+      const clients = list.split('\n').filter((line) => /flags=[^SM ]+ /.test(line));
+      return clients.length - 1;
     });
     return counts.reduce((sum, count) => sum + count, 0);
   }
