@@ -2,6 +2,9 @@
 module.exports = {
   runtime: '<rootDir>/test/runner/runtime.cjs',
   testEnvironment: '<rootDir>/test/runner/environment.cjs',
+  // What the API has answered, held against its own document, once all of its tests have run.
+  globalSetup: '<rootDir>/test/answers/set-up.ts',
+  globalTeardown: '<rootDir>/test/answers/tear-down.ts',
   testMatch: [
     '<rootDir>/{apps,libs,scripts,bench,docker,test}/**/*.spec.ts',
     '<rootDir>/test/**/*.e2e.ts',

@@ -1,12 +1,15 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from 'jest';
 import { type AnswersDocument, compareAnswers } from './compare-answers';
 import { FOLDER } from './record-answers';
 
-interface RunConfig extends Config {
+/** What Jest was asked to run. */
+interface RunConfig {
   readonly testPathPatterns: { readonly patterns: readonly string[] };
   readonly testNamePattern?: string;
+  readonly shard?: unknown;
+  readonly onlyChanged: boolean;
+  readonly onlyFailures: boolean;
 }
 
 /**
@@ -14,12 +17,11 @@ interface RunConfig extends Config {
  * document that they serve. What is answered must be documented; what is documented must have been
  * seen. After a part of the tests nothing can be said.
  */
-export default function tearDown({ testPathPatterns, testNamePattern }: RunConfig): void {
+export default function tearDown(run: RunConfig): void {
   const folder = process.env[FOLDER] ?? '';
   try {
     const document = join(folder, 'openapi.json');
-    const isPart = testPathPatterns.patterns.length > 0 || Boolean(testNamePattern);
-    if (isPart || !existsSync(document)) return;
+    if (isPart(run) || !existsSync(document)) return;
     const lines = readdirSync(folder)
       .filter((name) => name.endsWith('.txt'))
       .flatMap((name) => readFileSync(join(folder, name), 'utf8').trim().split('\n'));
@@ -35,4 +37,10 @@ export default function tearDown({ testPathPatterns, testNamePattern }: RunConfi
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function isPart(run: RunConfig): boolean {
+  const { testPathPatterns, testNamePattern, shard, onlyChanged, onlyFailures } = run;
+  if (testPathPatterns.patterns.length > 0) return true;
+  return Boolean(testNamePattern || shard || onlyChanged || onlyFailures);
 }
