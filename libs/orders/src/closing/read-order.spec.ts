@@ -1,6 +1,7 @@
 import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { statusesOf } from '../../../../test/support/order-statuses';
+import { startStopwatch } from '../../../../test/support/stopwatch';
 import { openWorld, type World } from '../../../../test/support/world';
 import { OrderHooks } from '../order/order-hooks';
 import { StartPayment } from '../payments/start-payment';
@@ -72,11 +73,11 @@ describe('reading an overdue order', () => {
     const holder = await beginHeldOpen(world.dataSource);
     try {
       await holder.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [id]);
-      const beganMs = performance.now();
+      const tookMs = startStopwatch();
       expect(await world.get(ReadOrder).read(id, 'ann')).toMatchObject({
         status: 'pending_payment',
       });
-      expect(performance.now() - beganMs).toBeLessThan(1_000);
+      expect(tookMs()).toBeLessThan(1_000);
     } finally {
       await holder.rollbackTransaction();
       await holder.release();
