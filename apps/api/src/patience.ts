@@ -9,7 +9,7 @@ export interface Patience {
   readonly gaugesMs: number;
 }
 
-export const PATIENCE: Patience = { postgresMs: 1_000, redisMs: 500, gaugesMs: 1_500 };
+const PATIENCE: Patience = { postgresMs: 1_000, redisMs: 500, gaugesMs: 1_500 };
 
 const TOKEN = Symbol('patience');
 export const patienceProvider = { provide: TOKEN, useValue: PATIENCE };

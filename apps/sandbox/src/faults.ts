@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { seededRandom, type Random } from './random';
 
-export const OPERATIONS = [
+const OPERATIONS = [
   'payment.create',
   'payment.get',
   'payment.close',
@@ -15,7 +15,7 @@ const MAX_DELAY_MS = 600_000;
 const rate = z.number().min(0).max(1);
 const delayMs = z.int().min(0).max(MAX_DELAY_MS);
 
-export const faultsSchema = z.strictObject({
+const faultsSchema = z.strictObject({
   /** How long each provider call takes. */
   latencyMs: delayMs,
   /** Share of calls answered with 500. */

@@ -9,7 +9,7 @@ const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
  * True for hosts that no public name can stand for: this machine, an address, or a name without a
  * dot, as containers have. A page of the web may have its own name lead to 127.0.0.1.
  */
-export function isNear(host: string): boolean {
+function isNear(host: string): boolean {
   const name = host.replace(/^\[(.*)\]$/, '$1');
   return isIP(name) !== 0 || !name.includes('.');
 }

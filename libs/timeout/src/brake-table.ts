@@ -24,7 +24,7 @@ export interface On extends Put {
 }
 
 /** SQL: it stops one of these kinds. What else is on in the schema is another one's, as a host's beside orders. */
-export const isOn = (kinds: string): string => `released_at IS NULL AND kind = ANY (${kinds})`;
+const isOn = (kinds: string): string => `released_at IS NULL AND kind = ANY (${kinds})`;
 /** SQL: true while timeouts of these kinds stand still. */
 export const areBraked = (kinds: string): string =>
   `EXISTS (SELECT FROM timeout_brakes WHERE ${isOn(kinds)})`;

@@ -22,7 +22,7 @@ const SHAPE = /^(rediss?)(\+sentinel)?:\/\/(?:([^@/]*)@)?([^/?]+)(?:\/([^/?]*))?
 /** ioredis asks Redis for whatever stands there, and ends the process where that is no number. */
 const DATABASE = /^(\d+\/?)?$/;
 
-export const REDIS_URL_RULE =
+const REDIS_URL_RULE =
   'must be redis://host:6379, redis://host1:6379,host2:6379,... for a cluster, or ' +
   'redis+sentinel://host1:26379,host2:26379/name (rediss for TLS)';
 

@@ -19,7 +19,7 @@ const ANSWERS_WITHIN_MS = 1_000;
 const STOOD_STILL = '25P03';
 
 /** A statement, or a hook, of a transaction that has ended, or of an attempt in it that has. Nothing was sent. */
-export class TransactionEndedError extends Error {
+class TransactionEndedError extends Error {
   readonly code = 'transaction_ended';
 
   constructor() {

@@ -127,7 +127,7 @@ export function assertSameOrigin(request: FastifyRequest): void {
 }
 
 /** The scopes that a session's names grant. */
-export function scopesOf(names: readonly string[]): Set<ScopeName> {
+function scopesOf(names: readonly string[]): Set<ScopeName> {
   return new Set(names.flatMap((name) => SCOPES_IN[name] ?? []));
 }
 

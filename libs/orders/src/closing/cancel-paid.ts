@@ -54,7 +54,7 @@ async function assertDecided(
   );
 }
 
-export function notCancelable({ status }: Pick<GuardedOrder, 'status'>): LastcallError {
+function notCancelable({ status }: Pick<GuardedOrder, 'status'>): LastcallError {
   return new LastcallError(
     'order_not_cancelable',
     `This order is ${status}; it cannot be canceled any more`,

@@ -9,7 +9,7 @@ export const LEASE_MS = 6 * ATTEMPT_LIMIT_MS;
 /** An endpoint that fails is asked with one webhook, and again after so long at the most. */
 export const LONGEST_PAUSE_MS = 60_000;
 /** SQL, of an endpoint `e`. One that is put off for longer was so by a clock that was ahead, and has been set back. */
-export const IS_PAUSED = `coalesce(
+const IS_PAUSED = `coalesce(
          e.paused_until > now() AND e.paused_until <= now() + ${LONGEST_PAUSE_MS} * interval '1 millisecond', false)`;
 
 /** SQL, of a delivery `d`: no attempt puts one off for so long but by a clock that was ahead, and has been set back. */

@@ -231,7 +231,7 @@ export async function readEndpoint(sql: Queryable, id: string): Promise<WebhookE
   return withTexts(endpoint);
 }
 
-export function endpointNotFound(): LastcallError {
+function endpointNotFound(): LastcallError {
   return new LastcallError('webhook_endpoint_not_found', 'There is no such webhook endpoint');
 }
 

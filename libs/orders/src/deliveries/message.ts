@@ -16,7 +16,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 /** All of them, those to come included. */
 export const ALL_EVENTS = '*';
 /** Sent on request, to see whether an endpoint works. */
-export const TEST_TYPE = 'webhook.test';
+const TEST_TYPE = 'webhook.test';
 
 /** A change of an order, as webhooks tell of it. */
 export interface DeliveredEvent {

@@ -49,7 +49,7 @@ export function isSignedWith(key: string, { digest, signature }: Seal): boolean 
 }
 
 /** What stands in the history for a text that was, or may be, erased: nothing without its salt. */
-export const PSEUDONYM = (text: string, salt: string): string =>
+const PSEUDONYM = (text: string, salt: string): string =>
   `'erased:' || left(encode(sha256(convert_to(${salt} || ' ' || ${text}, 'UTF8')), 'hex'), 32)`;
 
 /** Texts about persons are sealed as what they become when they are erased. */
@@ -59,7 +59,7 @@ const ERASABLE = (text: string, salt: string): string =>
 const MS = (at: string): string => `round(date_part('epoch', ${at}) * 1000)::bigint`;
 
 /** Where a text's salt is found; the same in `erase_from_history` (migrations). */
-export const SALT_OF = {
+const SALT_OF = {
   customer: (name: string): string => `'customer ' || ${name}`,
   event: `'event ' || e.order_id || '/' || e.version`,
   action: `'action ' || a.id`,

@@ -3,7 +3,7 @@ import type { TimeoutRuntime } from '@app/timeout/module';
 import { targetTables } from './target-look';
 
 /** The tables of close targets are not there, or lack what this version has in them. */
-export class MissingTargetTablesError extends Error {
+class MissingTargetTablesError extends Error {
   readonly code = 'missing_tables';
 
   constructor(schema: string, tables: 'none' | 'older') {

@@ -18,7 +18,7 @@ export function spread<Place>(
  * Several drivers of one kind as one: which of them has an alarm follows from its id alone. In a
  * cluster of Redis each has a hash tag of its own, so that no master carries all alarms.
  */
-export class SpreadDriver implements TimerDriver {
+class SpreadDriver implements TimerDriver {
   readonly name: string;
   readonly abilities: TimerAbilities;
 

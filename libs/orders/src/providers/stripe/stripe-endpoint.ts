@@ -22,7 +22,7 @@ export async function examineEndpoint(stripe: Stripe): Promise<ProviderFinding[]
   return [{ name: 'webhook endpoint', detail: `none for ${PATH} at Stripe`, fix }];
 }
 
-export function judgeEndpoint(
+function judgeEndpoint(
   endpoint: Pick<Stripe.WebhookEndpoint, 'api_version' | 'enabled_events' | 'status' | 'url'>,
 ): ProviderFinding {
   const { api_version: version, enabled_events: enabled, status, url } = endpoint;

@@ -8,7 +8,7 @@ const OLDEST_CLIENT = '3.2';
 const OLDEST_SERVER = [2, 12] as const;
 
 /** An older client publishes an alarm without its schedule, as a message that nobody reads, and says nothing. */
-export class OldNatsClientError extends Error {
+class OldNatsClientError extends Error {
   readonly code = 'old_nats_client';
 
   constructor(installed: string) {

@@ -32,7 +32,7 @@ export interface HeadNotice {
   readonly atMs: number;
 }
 
-export const headNotice = ({ queue, atMs }: HeadNotice): string => `${atMs} ${queue}`;
+const headNotice = ({ queue, atMs }: HeadNotice): string => `${atMs} ${queue}`;
 
 /** Of something else that was notified on the {@link CHANNEL} the queue is nobody's. */
 export function headNoticeOf(payload: string): HeadNotice {
