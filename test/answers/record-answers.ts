@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PROBLEM_TYPE } from '@app/orders/http';
 
@@ -18,9 +19,12 @@ export function recordAnswers(fastify: FastifyInstance): void {
   if (!folder) return;
   fastify.addHook('onSend', (request, reply, payload, done) => {
     const isProblem = String(reply.getHeader('content-type')).startsWith(PROBLEM_TYPE);
-    if (isProblem && typeof payload === 'string') {
-      codes.set(request, (JSON.parse(payload) as { code: string }).code);
-    }
+    const keep = (text: string): void => {
+      codes.set(request, (JSON.parse(text) as { code: string }).code);
+    };
+    if (isProblem && typeof payload === 'string') keep(payload);
+    // Said at once, and ended once the request has been read.
+    if (isProblem && payload instanceof Readable) payload.once('data', keep);
     done(null, payload);
   });
   fastify.addHook('onResponse', (request, reply, done) => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { OrderView } from '@app/orders';
+import type { OrderView, StockPort } from '@app/orders';
 import { startTestApp, type TestApp } from '../support/app';
 import { expectProblem } from '../support/problem';
 
@@ -16,7 +16,10 @@ beforeAll(async () => {
   api = await startTestApp({ settings: { ROLES: 'api' } });
   strict = await startTestApp({
     beside: api,
-    settings: { ROLES: 'api', MAX_OPEN_ORDERS: '2', MAX_HELD_UNITS: '3', MAX_UNPAID_IN_A_ROW: '1' },
+    settings: {
+      ...{ ROLES: 'api', CUSTOMER_EXTENSION: '2m' },
+      ...{ MAX_OPEN_ORDERS: '2', MAX_HELD_UNITS: '3', MAX_UNPAID_IN_A_ROW: '1' },
+    },
   });
   token = await api.token({ scope: SCOPES });
   await sell('XTS-THING', 'XTS', 500);
@@ -114,6 +117,38 @@ it('lets operators extend, cancel, settle and refund, and refund no more than th
     await api.rows('SELECT FROM refunds WHERE payment_id = $1', [again.body.payments[0]?.id]),
   ).toHaveLength(1);
   expectProblem(await refund(2), 422, 'idempotency_key_reused');
+});
+
+it('gives a customer more time once for each key, and for nothing else by it', async () => {
+  const { id } = (await place(['TEA-SENCHA'])).body;
+  const extend = (seconds: number) =>
+    strict.request<OrderView>(`POST /v1/orders/${id}/extension`, {
+      ...{ token, body: { seconds }, headers: { 'idempotency-key': 'once' } },
+    });
+  const [given, known] = [await extend(60), await extend(60)];
+  expect([given.status, given.headers.get('idempotent-replayed')]).toEqual([200, null]);
+  expect([known.status, known.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
+  expect(known.body.closesAt).toBe(given.body.closesAt);
+  expectProblem(await extend(30), 422, 'idempotency_key_reused');
+});
+
+it('takes no pieces back for a stock that cannot hear of them', async () => {
+  const stock: StockPort = { reserve: async () => [], apply: async () => undefined };
+  const hosts = await startTestApp({ settings: { ROLES: 'api' }, parts: { stock } });
+  try {
+    const lines = [{ sku: 'TEA-SENCHA', quantity: 1 }];
+    const { id } = (await post('orders', { items: lines }, token, hosts)).body;
+    // As above: only an operator knows that it is paid.
+    for (const path of ['payments', 'cancel']) {
+      await post(`orders/${id}/${path}`, undefined, token, hosts);
+    }
+    await post(`ops/orders/${id}/settle`, { as: 'paid', reason }, token, hosts);
+    const refund = { amount: 1, reason, restock: lines };
+    const refused = await post(`ops/orders/${id}/refunds`, refund, token, hosts);
+    expectProblem(refused, 409, 'restock_not_supported');
+  } finally {
+    await hosts.close();
+  }
 });
 
 it('opens no payment in a currency that is none, and none where there are too many', async () => {
