@@ -21,16 +21,21 @@ import { CreateRefund } from './create-refund';
 import { Deliveries } from '../deliveries/deliveries';
 import { WebhookEndpoints } from '../deliveries/endpoints';
 import { DismissWebhook } from './dismiss-webhook';
+import { ExamineInstallation } from './doctor/examine-installation';
+import { ExamineProviders } from './doctor/examine-providers';
 import { Gauges } from './gauges';
 import { RetryRefund } from './refunds';
 import { ReleaseDeadlines } from './release-deadlines';
 import { SettleOrder } from './settle-order';
+import { TimeoutBrake } from './timeout-brake';
+import { VerifyDeadlines } from './verify-deadlines';
 import { ALL_WAITS, readWaits, WAIT_NAMES, type WaitName, WAITS } from './waits';
 import { WatchWaits } from './watch-waits';
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
 let world: World;
-beforeAll(async () => (world = await openWorld()));
+const DOCTOR = [ExamineInstallation, ExamineProviders, VerifyDeadlines, TimeoutBrake];
+beforeAll(async () => (world = await openWorld({ provides: DOCTOR })));
 afterAll(() => world?.close());
 
 const alerts = (name: string) =>
@@ -194,7 +199,7 @@ const LIVES: Readonly<
 };
 
 describe.each(WAIT_NAMES)('what waits as %s', (what) => {
-  it('gets an alert once it is too old, and ends as the runbook says', async () => {
+  it('gets an alert once it is too old, which doctor finds, and ends as the runbook says', async () => {
     const { begin, grow, end } = LIVES[what];
     const waits = async () =>
       (
@@ -203,12 +208,20 @@ describe.each(WAIT_NAMES)('what waits as %s', (what) => {
           [what],
         )
       ).map((row) => row.id);
+    const findings = async () =>
+      (await world.get(ExamineInstallation).run())
+        .filter(({ state }) => state === 'finding')
+        .map(({ name, fix }) => `${name}: ${fix}`);
     // What others have left behind is sent before.
     await world.timeouts.runSweep();
+    const before = await findings();
     const id = await begin();
     expect(await waits()).toEqual([id]);
     expect((await world.get(Gauges).read()).waits[what].count).toBe(1);
     await grow(id);
+    const [exit = ''] = WAITS[what].exit.split(',');
+    const found = (await findings()).find((one) => !before.includes(one) && one.includes(exit));
+    expect(found).toBeDefined();
     expect(await brokenInvariants(world)).toContain('15 waits_told: 1');
     await world.get(WatchWaits).runOnce();
     expect(alerts('waits_too_long')).toContainEqual({
@@ -219,6 +232,7 @@ describe.each(WAIT_NAMES)('what waits as %s', (what) => {
     await end(id);
     expect(await waits()).toEqual([]);
     expect((await readWaits(world))[what]).toEqual({ count: 0, tooOld: 0, oldestSeconds: 0 });
+    expect(await findings()).not.toContain(found);
     await world.get(WatchWaits).runOnce();
     expect(await world.rows('SELECT FROM waits_told')).toEqual([]);
   });
