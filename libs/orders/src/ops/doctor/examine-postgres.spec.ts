@@ -36,6 +36,27 @@ describe('examinePostgres, on its sessions', () => {
   });
 });
 
+describe('examinePostgres, on what is written', () => {
+  it('finds that a crash may lose what was answered', async () => {
+    // Off on the servers of tests, as a rule.
+    const [{ fsync } = { fsync: '' }] = await world.rows<{ fsync: string }>('SHOW fsync');
+    expect(await examineWith('durability', '-c synchronous_commit=on')).toMatchObject({
+      state: fsync === 'on' ? 'ok' : 'finding',
+      detail: `fsync ${fsync}, synchronous_commit on`,
+    });
+    const check = await examineWith('durability', '-c synchronous_commit=off');
+    expect(check).toMatchObject({ state: 'finding' });
+  });
+
+  it('finds that nothing can be written', async () => {
+    expect(await examineWith('primary', '')).toMatchObject({ state: 'ok' });
+    expect(await examineWith('primary', '-c default_transaction_read_only=on')).toMatchObject({
+      state: 'finding',
+      detail: expect.stringContaining('default_transaction_read_only is on') as string,
+    });
+  });
+});
+
 describe('examinePostgres, on autovacuum', () => {
   const autovacuum = (options: string) => examineWith('autovacuum', options, world.ownerUrl);
 
