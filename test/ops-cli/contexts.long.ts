@@ -67,6 +67,39 @@ describe('lastcall, with contexts', () => {
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('schema')]);
   });
 
+  it('uses the first that is kept until another one is named, and never another by itself', async () => {
+    const env = { XDG_CONFIG_HOME: folder, LASTCALL_HOME: '' };
+    const run = (...args: string[]) => lastcall(undefined, args, { env });
+    const used = async () => {
+      const { stdout } = await run('context', 'list', '--json');
+      const { items } = JSON.parse(stdout) as { items: { name: string; current: boolean }[] };
+      return items.filter(({ current }) => current).map(({ name }) => name);
+    };
+    const add = (name: string, schema: string) => {
+      const address = ['--database-url', world.config.DATABASE_URL, '--schema', schema];
+      return run('context', 'add', name, ...address);
+    };
+    await add('shop-a', 'lastcall');
+    await add('shop-b', 'shop_b');
+    expect(await used()).toEqual(['shop-a']);
+    const list = ['orders', 'list'];
+    expect((await run(...list)).code).toBe(0);
+    const meant = await run('context', 'use', 'shop-b');
+    expect([meant.code, await used()]).toEqual([0, ['shop-b']]);
+    expect((await run(...list)).code).toBe(6);
+    const mistyped = await run('context', 'use', 'shop-c');
+    expect([mistyped.code, await used()]).toEqual([3, ['shop-b']]);
+    expect((await run('context', 'remove', 'shop-c')).code).toBe(3);
+    await run('context', 'remove', 'shop-a');
+    expect(await used()).toEqual(['shop-b']);
+    await add('shop-a', 'lastcall');
+    await run('context', 'remove', 'shop-b');
+    expect(await used()).toEqual([]);
+    // Commands say that they do not know where, instead of going on in the shop that is left.
+    const lost = await run(...list);
+    expect([lost.code, lost.stderr]).toEqual([6, expect.stringContaining('DATABASE_URL')]);
+  });
+
   it('keeps each of several that are added at once', async () => {
     const names = [...'abcdefghijkl'];
     const env = { XDG_CONFIG_HOME: folder };
