@@ -11,6 +11,7 @@ import {
   lastcall,
   lastcallJson,
   operatorNamed,
+  plain,
 } from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
@@ -125,7 +126,9 @@ describe('lastcall payments list and settle', () => {
     const args = ['payments', 'settle', id, '--refund', '--reason', 'case 17'];
     const typed = await lastcall(world.config, args, { tty: true, input: 'refund\n' });
     expect(typed.code).toBe(0);
-    expect(typed.stdout).toContain('5.00 EUR will go back. Type refund to go on');
+    expect(plain(typed)).toMatch(
+      /on hold for +late_payment[^]*taken +5\.00 EUR\n[^]*5\.00 EUR will go back\. Type refund to go on/,
+    );
     expect(await state(id)).toMatchObject([{ status: 'requested', reason: 'late_payment' }]);
   });
 

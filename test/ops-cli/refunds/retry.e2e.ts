@@ -84,7 +84,9 @@ describe('lastcall refunds list, retry and settle', () => {
     const json = (more: string) => lastcallJson(world.config, [...args, more, '--actor', 'eve']);
     const over = { as: 'done', refund: { id, status: 'succeeded', attempt: 4, error: null } };
     expect(await json('--dry-run')).toMatchObject({ code: 0, result: { dryRun: true, ...over } });
-    expect((await lastcall(world.config, args)).code).toBe(8);
+    const shown = await lastcall(world.config, args);
+    expect(shown.code).toBe(8);
+    expect(shown.stderr).toMatch(/money +\S+ EUR\norder +\S+\nowed for +\S+\nattempts +3\n/);
     expect(await json('--yes')).toMatchObject({ code: 0, result: { dryRun: false, ...over } });
     const rows = await world.sql.rows(
       `SELECT r.status, m.kind, m.source, a.action, a.actor, a.reason FROM refunds r

@@ -29,7 +29,9 @@ describe('lastcall timeouts resume', () => {
     expect(doctor.stdout).toMatch(/BAD +flow +timeouts +stopped themselves at .* \(clock_jumped\)/);
     const sweep = await lastcall(world.config, ['sweep', 'run']);
     expect(sweep.stderr).toContain('stopped themselves (clock_jumped)');
-    expect((await resume()).code).toBe(8);
+    const shown = await resume();
+    expect(shown.code).toBe(8);
+    expect(shown.stderr).toMatch(/cause +clock_jumped\ndue then +90 of 100 deadlines/);
     const { code, result } = await resume('--yes');
     expect(code).toBe(0);
     expect(result.resumed).toMatchObject({ cause: 'clock_jumped', due: 90, waiting: 100 });
