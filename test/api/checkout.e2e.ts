@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { LastcallError } from '@app/orders';
+import { LastcallError, type OrderView } from '@app/orders';
 import { Client } from 'pg';
 import { WebAssets } from '../../apps/api/src/pages/web-assets';
 import type { TestApp } from '../support/app';
@@ -34,7 +34,7 @@ describe('a checkout', () => {
     const first = await open(url);
     expect(first.status).toBe(200);
     expect(first.headers.get('set-cookie')).toMatch(
-      /^__Host-lc-checkout-[0-9a-f-]{36}=[\w-]{43}; .*HttpOnly; Secure; SameSite=Lax$/,
+      /^__Host-lc-checkout-[0-9a-f-]{36}=[\w-]{43}; .*Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     );
     expect(first.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src/);
     expect(first.headers.get('cache-control')).toBe('no-store');
@@ -55,6 +55,29 @@ describe('a checkout', () => {
     ]);
     expect(await again.text()).toContain('Dieser Link gilt nicht mehr');
     expect((await open(url, cookieIn(first.headers))).status).toBe(200);
+  });
+
+  it('shows without JavaScript what is to be paid until when, and how while that is possible', async () => {
+    const { body: order } = await api.request<OrderView>('POST /v1/orders', {
+      token: ann,
+      headers: { 'idempotency-key': 'two-bags' },
+      body: { items: [{ sku: 'TEA-SENCHA', quantity: 2 }] },
+    });
+    const euros = { style: 'currency', currency: 'EUR' } as const;
+    const sum = new Intl.NumberFormat('en', euros).format(order.amount / 100);
+    const first = await open(`${await link(order.id)}&lang=en`);
+    const html = await first.text();
+    expect(html).toContain(
+      '<main class="state-waiting"><h1>Your order is waiting for your payment</h1>',
+    );
+    expect(html).toContain(`<li><span>2 × TEA-SENCHA</span><span>${sum}</span></li>`);
+    expect(html).toContain(`<p class="total"><span>Total</span><strong>${sum}</strong></p>`);
+    expect(html).toContain(`<time datetime="${order.payBy}">`);
+    expect(html).toContain(`href="/checkout/${order.id}/pay"`);
+    await api.request(`POST /v1/orders/${order.id}/cancel`, { token: ann });
+    const over = await open(`${api.baseUrl}/checkout/${order.id}?lang=en`, cookieIn(first.headers));
+    const main = (await over.text()).split('</main>')[0];
+    expect(main).not.toMatch(/\/pay"|<time/);
   });
 
   it('lets its browser in for a day, whatever the clocks of this machine and of the browser say', async () => {
@@ -161,6 +184,14 @@ describe('a checkout', () => {
         headers: { cookie, ...foreign },
       });
       expectProblem(answer, 403, 'forbidden');
+    }
+    // A browser shows the cookie also where another site's link leads here.
+    for (const foreign of [SAME_SITE, { 'sec-fetch-site': 'cross-site' }]) {
+      const { status, headers } = await fetch(`${api.baseUrl}/checkout/${id}/pay`, {
+        headers: { cookie, ...foreign },
+        redirect: 'manual',
+      });
+      expect([status, headers.get('location')]).toEqual([303, `/checkout/${id}`]);
     }
     const canceled = await api.request(`POST /v1/orders/${id}/cancel`, {
       headers: { cookie, ...SAME_ORIGIN },
