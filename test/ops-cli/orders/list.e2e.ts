@@ -61,6 +61,7 @@ describe('lastcall orders list', () => {
     const args = ['orders', 'list', '--customer', 'ann', '--limit', '2', '--cursor', cursor];
     const second = await lastcallJson<Page>(world.config, args);
     expect(second.result).toMatchObject({ items: [{ customerId: 'ann' }], nextCursor: null });
+    expect([first.stderr, second.stderr]).toEqual([`More: --cursor ${cursor}\n`, '']);
   });
 
   it.each([
