@@ -1,8 +1,11 @@
 import { type PageSession, PageSessions } from '@app/orders';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
-import { lastcall, lastcallJson } from '../../support/lastcall';
+import { lastcall, lastcallJson, operatorNamed } from '../../support/lastcall';
+import { cookieIn, SAME_ORIGIN } from '../../support/page-app';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000];
 
 describe('lastcall console', () => {
   let app: CliWorld;
@@ -77,6 +80,30 @@ describe('lastcall console', () => {
       input: '00000000-0000-7000-8000-000000000000\n',
     });
     expect([code, stderr]).toEqual([2, expect.stringContaining('Give an id, or --all')]);
+  });
+
+  it.each([
+    ['read', ['ops:read'], ['--access', 'read']],
+    ['operate', ['ops:read', 'ops:write'], []],
+    ['admin', ['ops:read', 'ops:write', 'ops:admin'], ['--access', 'admin']],
+  ])('lets in to %s, under the name of --actor and for a working day', async (_, scopes, flags) => {
+    const { result } = await lastcallJson<{ url: string; expiresAt: string }>(app.config, [
+      ...['console', 'open', '--actor', 'olga', ...flags],
+    ]);
+    expect(Date.parse(result.expiresAt)).toBeLessThanOrEqual(Date.now() + MINUTE_MS);
+    const code = result.url.split('#login=')[1];
+    const entered = await app.request('POST /console/session', {
+      body: { code },
+      headers: SAME_ORIGIN,
+    });
+    const cookie = cookieIn(entered.headers);
+    const { body } = await app.request<{ endsAt: string }>('GET /console/session', {
+      headers: { cookie },
+    });
+    expect(body).toMatchObject({ actor: operatorNamed('olga'), scopes });
+    const leftMs = Date.parse(body.endsAt) - Date.now();
+    expect(leftMs).toBeGreaterThan(7 * HOUR_MS);
+    expect(leftMs).toBeLessThanOrEqual(8 * HOUR_MS);
   });
 
   it('opens nothing, and invites nobody, at an address that is none of the web', async () => {
