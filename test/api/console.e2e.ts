@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type IncomingMessage, request } from 'node:http';
 import { type AuditPage, PageSessions } from '@app/orders';
 import type { TestApp } from '../support/app';
 import { cookieIn, type PageApp, SAME_ORIGIN, SAME_SITE, startPageApp } from '../support/page-app';
@@ -89,6 +90,36 @@ describe('the console', () => {
     ]);
   });
 
+  it('changes nothing without a reason, nor several but by their number, and rehearses without', async () => {
+    const ids = [await place(), await place()].map(({ id }) => id);
+    const headers = {
+      cookie: cookieIn((await enter((await invite()).code)).headers),
+      ...SAME_ORIGIN,
+    };
+    const act = (body: object) =>
+      api.request('POST /console/api/actions', {
+        headers,
+        body: { action: 'force_close', ids, ...body },
+      });
+    const reason = 'case 9';
+    for (const lacking of [
+      { reason },
+      { reason, count: 1 },
+      { count: 2 },
+      { count: 2, dryRun: false },
+    ]) {
+      expectProblem(await act(lacking), 400, 'invalid_request');
+    }
+    expect((await act({ dryRun: true })).status).toBe(200);
+    const statuses = async () =>
+      (
+        await api.rows<{ status: string }>('SELECT status FROM orders WHERE id = ANY ($1)', [ids])
+      ).map(({ status }) => status);
+    expect(await statuses()).toEqual(['pending_payment', 'pending_payment']);
+    expect((await act({ reason, count: 2 })).status).toBe(200);
+    expect(await statuses()).toEqual(['closed', 'closed']);
+  });
+
   it('tells of each order by itself, when the database fails for one of several', async () => {
     const ids = [await place(), await place(), await place()].map(({ id }) => id);
     await api.rows(
@@ -153,6 +184,22 @@ describe('the console', () => {
         });
       expectProblem(await api.request('GET /console/session', { headers }), 401, 'unauthorized');
     }
+  });
+
+  it('sends no cookie in clear but on this machine', async () => {
+    const { code } = await invite();
+    const enterAt = (host: string) =>
+      new Promise<IncomingMessage>((resolve, reject) => {
+        const headers = { host, 'content-type': 'application/json', ...SAME_ORIGIN };
+        request(`${api.baseUrl}/console/session`, { method: 'POST', headers }, resolve)
+          .on('error', reject)
+          .end(JSON.stringify({ code }));
+      }).then((answer) => answer.resume());
+    for (const host of ['shop.test', 'localhost.shop.test', '127.0.0.1.shop.test:80']) {
+      const { statusCode, headers } = await enterAt(host);
+      expect([statusCode, headers['set-cookie']]).toEqual([403, undefined]);
+    }
+    expect((await enterAt('localhost:8080')).statusCode).toBe(204);
   });
 
   it('takes no code that is over, and none of another page', async () => {
