@@ -46,6 +46,13 @@ describe('lastcall webhook-endpoints', () => {
     const rotated = await run('rotate', id, '--overlap', '1h', ...why);
     expect(rotated.stdout).toMatch(/secret +whsec_/);
     expect(rotated.stdout).not.toContain(secret);
+    const [overlap] = await world.rows<{ minutes: number }>(
+      `SELECT round(extract(epoch FROM e.previous_until - a.at) / 60)::int AS minutes
+         FROM webhook_endpoints e JOIN operator_actions a ON a.subject_id = e.id
+        WHERE e.id = $1 AND a.action LIKE '%rotate%'`,
+      [id],
+    );
+    expect(overlap).toEqual({ minutes: 60 });
     await world.rows(
       `INSERT INTO webhook_deliveries (endpoint_id, order_id, version, type, retry_until, status, settled_at)
        VALUES ($1, gen_random_uuid(), 1, 'order.paid', now(), 'dead', now())`,
