@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
@@ -98,6 +98,23 @@ describe('lastcall, with contexts', () => {
     // Commands say that they do not know where, instead of going on in the shop that is left.
     const lost = await run(...list);
     expect([lost.code, lost.stderr]).toEqual([6, expect.stringContaining('DATABASE_URL')]);
+  });
+
+  it('keeps the home of an installation, and goes by that alone', async () => {
+    const home = join(folder, 'shop', '.lastcall');
+    mkdirSync(home, { recursive: true });
+    const { DATABASE_URL } = world.config;
+    writeFileSync(join(home, 'runtime.json'), JSON.stringify({ DATABASE_URL }), { mode: 0o600 });
+    const env = { XDG_CONFIG_HOME: folder, LASTCALL_HOME: '', DATABASE_SCHEMA: 'elsewhere' };
+    const run = (...args: string[]) => lastcall(undefined, args, { env });
+    const add = ['context', 'add', 'local', '--of-home', home];
+    expect((await run(...add, '--database-url', DATABASE_URL)).code).toBe(2);
+    const { stdout } = await run(...add, '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ name: 'local', current: true, databaseUrl: null });
+    expect((await run('orders', 'list')).code).toBe(0);
+    rmSync(join(home, 'runtime.json'));
+    const gone = await run('orders', 'list');
+    expect([gone.code, gone.stderr]).toEqual([6, expect.stringContaining(home)]);
   });
 
   it('keeps each of several that are added at once', async () => {
