@@ -29,6 +29,13 @@ describe('lastcall timeouts verify and release', () => {
   const verify = (...flags: string[]) =>
     lastcallJson<Result>(world.config, ['timeouts', 'verify', ...flags]);
 
+  const doctor = async () => {
+    const { result } = await lastcallJson<{ checks: Check[] }>(world.config, ['doctor']);
+    const stateOf = (name: string) =>
+      result.checks.find((check) => check.area === 'flow' && check.name === name)?.state;
+    return { deadlines: stateOf('deadlines'), alarms: stateOf('alarms') };
+  };
+
   it('finds and mends missing, orphaned and wrong ones, and then finds nothing', async () => {
     const closesInMs = [200_000, 300_000, 400_000, 500_000];
     const [lost, late] = await insertOrders(world.sql, { count: 4, closesInMs });
@@ -46,6 +53,7 @@ describe('lastcall timeouts verify and release', () => {
     expect(found.result.deadlines).toMatchObject({ missing: { count: 1 }, orphaned: { count: 1 } });
     // The alarm of the deadline that was deleted stands for nothing, like the one made up.
     expect(found.result.alarms).toMatchObject({ missing: { count: 1 }, orphaned: { count: 2 } });
+    expect(await doctor()).toEqual({ deadlines: 'finding', alarms: 'finding' });
     expect((await verify('--fix', '--reason', 'restored', '--actor', 'eve')).code).toBe(0);
     const actor = { actor: operatorNamed('eve'), subject_kind: 'deadline', reason: 'restored' };
     const actions = await world.sql.rows('SELECT * FROM operator_actions ORDER BY action DESC');
@@ -64,8 +72,7 @@ describe('lastcall timeouts verify and release', () => {
     // Nothing is listed as one that the last line says is none.
     expect(ways.pipe.stdout).not.toContain('FINDING');
     expect(ways.pipe.stdout).toContain('No findings; 1 orphaned alarm, to ring for nothing');
-    const { result } = await lastcallJson<{ checks: Check[] }>(world.config, ['doctor']);
-    expect(result.checks.find(({ name }) => name === 'alarms')?.state).toBe('ok');
+    expect(await doctor()).toEqual({ deadlines: 'ok', alarms: 'ok' });
   });
 
   it('mends nothing while processes, or this command, have other settings', async () => {
