@@ -172,6 +172,20 @@ describe('lastcall doctor', () => {
     ]);
   });
 
+  it('says which provider does not answer, and which nobody asks any more', async () => {
+    const told = async (env: Record<string, string> = {}) => {
+      const { code, result } = await lastcallJson<Result>(world.config, ['doctor'], { env });
+      const ofProviders = result.checks.filter(({ area }) => area === 'provider');
+      return { code, states: ofProviders.map(({ name, state }) => `${name} ${state}`) };
+    };
+    expect(await told()).toMatchObject({ states: ['sandbox reachable ok'] });
+    const SANDBOX_URL = 'http://127.0.0.1:1';
+    expect(await told({ SANDBOX_URL })).toEqual({ code: 6, states: ['sandbox reachable unknown'] });
+    const options = { count: 1, closesInMs: 600_000, payment: 'open', provider: 'stripe' } as const;
+    await insertOrders(world.sql, options);
+    expect(await told()).toEqual({ code: 7, states: ['sandbox reachable ok', 'stripe finding'] });
+  });
+
   it('looks at what it can while Postgres and Redis are down', async () => {
     const { code, result } = await lastcallJson<Result>(world.config, ['doctor'], { env: DOWN });
     expect(code).toBe(6);
