@@ -65,6 +65,20 @@ describe('lastcall orders list', () => {
   });
 
   it.each([
+    ...(
+      ['--amount 500', '--amount 500..', '--amount ..500', '--since 1h', '--sku TEA'] as const
+    ).map((given) => [given, 5] as const),
+    ...(
+      ['--amount 499', '--amount 501..', '--amount ..499', '--until 1h', '--sku CUP'] as const
+    ).map((given) => [given, 0] as const),
+  ])('takes %s for what it says: %i', async (given, count) => {
+    const { result } = await lastcallJson<Page>(world.config, [
+      ...['orders', 'list', ...given.split(' ')],
+    ]);
+    expect(result.items).toHaveLength(count);
+  });
+
+  it.each([
     [['--status', 'lost'], 'Expected --status=lost to be one of'],
     [['--since', 'yesterday'], '"yesterday" is no instant'],
     [['--since', '2026-02-31'], '"2026-02-31" is no instant'],
@@ -72,6 +86,7 @@ describe('lastcall orders list', () => {
     // On another machine it would be another one.
     [['--until', '2026-05-01T10:00'], '"2026-05-01T10:00" is no instant'],
     [['--since', '2026-05-01 (CEST)'], '"2026-05-01 (CEST)" is no instant'],
+    [['--amount', '..'], '".." is no amount'],
     [['--cursor', '17'], '"17" is not the id of an order'],
     [['--colour'], 'Nonexistent flag: --colour'],
   ])('refuses %j as misuse', async (flags, why) => {
