@@ -1,6 +1,7 @@
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
-import { insertOrders, TEST_SKU } from '../../support/insert-orders';
+import { TEST_SKU } from '../../support/insert-orders';
 import { lastcallJson, operatorNamed } from '../../support/lastcall';
+import { settledAsPaid } from '../../support/settled-as-paid';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -12,13 +13,7 @@ describe('lastcall refunds create', () => {
 
   beforeAll(async () => {
     world = await startCliWorld();
-    const options = { count: 1, closesInMs: 600_000, payment: 'open', quantity: 3 } as const;
-    const [order] = await insertOrders(world.sql, options);
-    orderId = order?.id as string;
-    for (const command of [['force-close'], ['settle', '--paid', '--yes']]) {
-      const args = ['orders', ...command, orderId, ...WHY];
-      expect(await lastcallJson(world.config, args)).toMatchObject({ code: 0 });
-    }
+    orderId = await settledAsPaid(world, 3);
   });
   afterAll(() => world?.close());
 
@@ -54,10 +49,11 @@ describe('lastcall refunds create', () => {
     expect(await create(...args)).toMatchObject({ code: 0, result: { replayed: true } });
     expect(await refunds()).toEqual([{ amount: 500, reason: 'operator' }]);
     expect(await cameBack()).toEqual([{ sku: TEST_SKU, quantity: 2 }]);
-    const [event] = await world.rows(
-      `SELECT actor, reason FROM order_events WHERE order_id = $1 AND actor LIKE 'eve%' ORDER BY id DESC LIMIT 1`,
-      [orderId],
+    const actions = await world.rows(
+      `SELECT action, actor, reason FROM operator_actions WHERE actor LIKE 'eve%'`,
     );
-    expect(event).toEqual({ actor: operatorNamed('eve'), reason: 'case 17' });
+    expect(actions).toEqual([
+      { action: expect.any(String), actor: operatorNamed('eve'), reason: 'case 17' },
+    ]);
   });
 });
