@@ -63,6 +63,23 @@ describe('lastcall webhooks list and replay', () => {
     expect(rows).toEqual([{ status: 'held', result: 'unknown_reference', ...replayed }]);
   });
 
+  it('leaves a held one without effect, once, and writes down who said so', async () => {
+    const id = await webhook('held', 'unknown_reference');
+    const dismiss = () =>
+      lastcallJson(world.config, [
+        ...['webhooks', 'dismiss', id, '--reason', 'of no order', '--actor', 'eve'],
+      ]);
+    expect(await dismiss()).toMatchObject({ code: 0, result: { id } });
+    const rows = await world.sql.rows(
+      `SELECT w.result, a.actor, a.action, a.reason FROM webhook_events w
+         JOIN operator_actions a ON a.subject_id = w.id WHERE w.id = $1`,
+      [id],
+    );
+    const said = { actor: operatorNamed('eve'), action: 'webhook.dismiss', reason: 'of no order' };
+    expect(rows).toEqual([{ result: 'dismissed', ...said }]);
+    expect((await dismiss()).code).toBe(4);
+  });
+
   it('refuses one that was processed, and does not find one that is not there', async () => {
     const id = await webhook('processed', 'paid');
     const [done, none] = await Promise.all([
