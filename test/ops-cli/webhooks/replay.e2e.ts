@@ -45,7 +45,7 @@ describe('lastcall webhooks list and replay', () => {
   it('has a held one applied again by the next sweep', async () => {
     const id = await webhook('held', 'unknown_reference');
     const args = ['webhooks', 'replay', id, '--reason', 'row restored', '--actor', 'eve'];
-    const { code, result } = await lastcallJson<WebhookEntry>(world.config, args);
+    const { code, result } = await lastcallJson<WebhookEntry>(world.config, args, { alone: true });
     expect({ code, result }).toMatchObject({ code: 0, result: { status: 'received' } });
     // It is armed before the command disconnects: a worker takes it now, and no sweep has to find it.
     expect(await world.redis.keys('{lc:alarms}:alarms:slot-*')).toHaveLength(1);
