@@ -93,6 +93,15 @@ describe('lastcall timeouts release, beside a host with deadlines alone', () => 
     expect(result).toMatchObject({ left: 0, deadlines: { fixed: { inserted: 3 } } });
     expect((await verify(config)).code).toBe(0);
   });
+
+  it('lacks nothing, as doctor has it, of the tables that only orders need', async () => {
+    const { result } = await lastcallJson<{ checks: Check[] }>(config, ['doctor']);
+    const ofTables = result.checks.filter(({ name }) => /^(tables|migrations|indexes)$/.test(name));
+    expect(ofTables.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      'tables ok',
+      'indexes ok',
+    ]);
+  });
 });
 
 describe("lastcall timeouts release, of a host's deadlines beside orders", () => {
