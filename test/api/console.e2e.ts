@@ -21,6 +21,16 @@ describe('the console', () => {
       ...{ codeLifetimeMs: 60_000, lifetimeMs: 3_600_000 },
     });
 
+  /** What the security log has counted of it. */
+  const count = async (event: string): Promise<number> => {
+    const token = await api.token({ scope: 'metrics' });
+    const { body } = await api.request<string>('GET /metrics', { token });
+    const line = new RegExp(`^lastcall_security_events_total\\{event="${event}"\\} (\\d+)`, 'm');
+    const counted = line.exec(body)?.[1];
+    expect(counted).toBeDefined();
+    return Number(counted);
+  };
+
   it('opens by a code, once, and does what its scopes grant', async () => {
     const { code } = await invite(['ops:read']);
     for (const foreign of [{}, SAME_SITE]) {
@@ -156,14 +166,6 @@ describe('the console', () => {
   });
 
   it('is told of in the security log, whoever gets in, out, or is refused', async () => {
-    const token = await api.token({ scope: 'metrics' });
-    const count = async (event: string): Promise<number> => {
-      const { body } = await api.request<string>('GET /metrics', { token });
-      const line = new RegExp(`^lastcall_security_events_total\\{event="${event}"\\} (\\d+)`, 'm');
-      const counted = line.exec(body)?.[1];
-      expect(counted).toBeDefined();
-      return Number(counted);
-    };
     const events = ['console_opened', 'console_left', 'console_refused'];
     const before = await Promise.all(events.map(count));
     const { code } = await invite();
@@ -184,6 +186,23 @@ describe('the console', () => {
         });
       expectProblem(await api.request('GET /console/session', { headers }), 401, 'unauthorized');
     }
+  });
+
+  it('ends the session that its operator names, once, and tells of it in the security log', async () => {
+    const inside = async (scopes: string[]) => {
+      const { code, id } = await invite(scopes);
+      return { id, headers: { cookie: cookieIn((await enter(code)).headers), ...SAME_ORIGIN } };
+    };
+    const admin = await inside(['ops:read', 'ops:admin']);
+    const other = await inside(['ops:read']);
+    const look = async ({ headers }: typeof admin) =>
+      (await api.request('GET /console/session', { headers })).status;
+    const before = await count('console_revoked');
+    const end = () =>
+      api.request(`DELETE /console/api/sessions/${other.id}`, { headers: admin.headers });
+    expect([(await end()).status, await look(other), await look(admin)]).toEqual([204, 401, 200]);
+    expectProblem(await end(), 404, 'not_found');
+    expect(await count('console_revoked')).toBe(before + 1);
   });
 
   it('sends no cookie in clear but on this machine', async () => {
