@@ -74,10 +74,14 @@ describe('a checkout', () => {
     expect(html).toContain(`<p class="total"><span>Total</span><strong>${sum}</strong></p>`);
     expect(html).toContain(`<time datetime="${order.payBy}">`);
     expect(html).toContain(`href="/checkout/${order.id}/pay"`);
+    expect(html).not.toContain('role="alert"');
+    const page = `${api.baseUrl}/checkout/${order.id}?lang=en`;
+    const back = await open(`${page}&refused`, cookieIn(first.headers));
+    expect(await back.text()).toContain('<p role="alert">That did not work. Please try again.</p>');
     await api.request(`POST /v1/orders/${order.id}/cancel`, { token: ann });
-    const over = await open(`${api.baseUrl}/checkout/${order.id}?lang=en`, cookieIn(first.headers));
+    const over = await open(`${page}&refused`, cookieIn(first.headers));
     const main = (await over.text()).split('</main>')[0];
-    expect(main).not.toMatch(/\/pay"|<time/);
+    expect(main).not.toMatch(/\/pay"|<time|role="alert"/);
   });
 
   it('lets its browser in for a day, whatever the clocks of this machine and of the browser say', async () => {
