@@ -57,6 +57,25 @@ describe('examinePostgres, on what is written', () => {
   });
 });
 
+describe('examinePostgres, on its tables', () => {
+  it('finds that a migration was not run', async () => {
+    expect(await examineWith('migrations', '')).toMatchObject({ state: 'ok' });
+    const [last] = await world.rows<{ timestamp: string; name: string }>(
+      `DELETE FROM lastcall_migrations WHERE timestamp = (SELECT max(timestamp) FROM lastcall_migrations)
+       RETURNING timestamp, name`,
+    );
+    expect(await examineWith('migrations', '')).toMatchObject({
+      state: 'finding',
+      detail: `not run: ${last?.name}`,
+      fix: expect.stringContaining('migrate.js') as string,
+    });
+    await world.rows('INSERT INTO lastcall_migrations (timestamp, name) VALUES ($1, $2)', [
+      last?.timestamp,
+      last?.name,
+    ]);
+  });
+});
+
 describe('examinePostgres, on autovacuum', () => {
   const autovacuum = (options: string) => examineWith('autovacuum', options, world.ownerUrl);
 
