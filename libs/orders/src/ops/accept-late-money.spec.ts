@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
+import { anotherPayment } from '../../../../test/support/another-payment';
 import { TEST_SKU } from '../../../../test/support/insert-orders';
 import { post, type Posted } from '../../../../test/support/ledger-provider';
 import { untilLocksAreWaitedFor } from '../../../../test/support/lock-waits';
@@ -121,6 +122,20 @@ describe('late money on hold', () => {
     await refund(1_000);
     await expect(accept(paymentId)).rejects.toThrow('nothing of it is left');
     expect(await read(id)).toMatchObject({ status: 'closed', version: 2 });
+  });
+
+  it('is not accepted once all of it is back, though its order has other money', async () => {
+    const order = await late();
+    const other = await anotherPayment(world, order.id);
+    world.provider.open({ paymentId: other, amount: order.amount, currency: 'EUR' });
+    await receive(world, world.provider.pay(other, new Date()) as Posted);
+    await tell(world, order, 'refund.succeeded', {
+      ...{ providerRefundId: `re-${order.id}`, amount: 1_000 },
+    });
+    await expect(accept(order.paymentId)).rejects.toThrow('nothing of it is left');
+    expect(await read(order.id)).toMatchObject({ status: 'closed' });
+    await accept(other);
+    expect(await read(order.id)).toMatchObject({ status: 'paid' });
   });
 });
 
