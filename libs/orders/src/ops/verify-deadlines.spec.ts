@@ -32,7 +32,9 @@ describe('VerifyDeadlines', () => {
     await world.rows(
       `INSERT INTO deadlines (kind, due_at, subject_id) VALUES ('payment', now() + interval '1 hour', gen_random_uuid())`,
     );
-    expect(await verify().run()).toMatchObject({ deadlines: 1, orphaned: { count: 1 } });
+    expect(await verify().run()).toMatchObject({
+      ...{ deadlines: 1, orphaned: { count: 1 }, missing: { count: 0 }, wrong: { count: 0 } },
+    });
     expect((await verify().run({ fixFor: OLGA })).fixed).toEqual({ inserted: 0, deleted: 1 });
     expect(await waiting()).toEqual([theirs]);
   });
