@@ -10,7 +10,7 @@ const REQUESTED: TargetRefundFacts = {
 
 interface Told {
   readonly attempt: number;
-  readonly state: 'SUCCEEDED' | 'FAILED';
+  readonly state: 'PENDING' | 'SUCCEEDED' | 'FAILED';
   readonly id: string;
 }
 
@@ -19,6 +19,7 @@ const succeeds = (attempt: number, id = `re-${attempt}`): Told => ({
   state: 'SUCCEEDED',
   id,
 });
+const pends = (attempt: number, id = `re-${attempt}`): Told => ({ attempt, state: 'PENDING', id });
 const fails = (attempt: number, id = `re-${attempt}`): Told => ({ attempt, state: 'FAILED', id });
 
 const answerOf = ({ state, id }: Told): SettledAnswer =>
@@ -143,6 +144,15 @@ describe('judgeTargetRefund', () => {
     const refund = new Refund().tell(fails(1), ...order, ...order);
     expect(refund.all).toMatchObject({ status: 'succeeded', isListed: true });
     expect(refund.alerts.filter((what) => what === 'refund_made_twice')).toHaveLength(1);
+  });
+
+  it('ends what was under way as its provider says, by the id that it had meanwhile', () => {
+    const refund = new Refund().tell(pends(1));
+    expect(refund.all).toMatchObject({ status: 'pending', attempt: 1 });
+    refund.tell(succeeds(1));
+    expect(refund.all).toMatchObject({ status: 'succeeded', attempt: 1 });
+    const another = new Refund().tell(pends(1), fails(1), pends(2), succeeds(2));
+    expect(another.all).toMatchObject({ status: 'succeeded', attempt: 2, isListed: false });
   });
 
   it('takes it for done by the other when the current attempt fails afterwards', () => {
