@@ -51,7 +51,7 @@ describe('a refund of a close target', () => {
     reference: string,
     type: string,
     attempt: number,
-    providerRefundId: string,
+    providerRefundId: string | null,
   ): Promise<void> {
     const eventId = `event-${++told}`;
     const refund = await refundOf(reference);
@@ -146,6 +146,12 @@ describe('a refund of a close target', () => {
     await tell('p-6', 'refund.succeeded', 1, 'p-6-re-1');
     expect(await whatWaits(id)).toEqual([]);
     expect(await alerted(0)).toEqual([]);
+  });
+
+  it('goes on with the current attempt when the end of another is told again, without an id', async () => {
+    await triedAnew('p-16');
+    await tell('p-16', 'refund.failed', 1, null);
+    expect(await refundOf('p-16')).toMatchObject({ status: 'requested', attempt: 2 });
   });
 
   it('is no longer listed when what was made besides has failed', async () => {
