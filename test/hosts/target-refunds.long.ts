@@ -200,6 +200,24 @@ describe('a refund of a close target', () => {
     expect(await whatWaits(id)).toEqual([]);
   });
 
+  it('is sent anew once where two say so at once', async () => {
+    const id = await triedAnew('p-15');
+    await shop.client.query(
+      `UPDATE lastcall.target_refunds SET status = 'needs_attention', asked = 0 WHERE id = $1`,
+      [id],
+    );
+    await shop.client.query('BEGIN');
+    await shop.client.query(
+      `UPDATE lastcall.target_refunds SET status = 'requested', attempt = attempt + 1 WHERE id = $1`,
+      [id],
+    );
+    const retrying = shop.targets.settle(`refund:${id}`, 'retry', ANN).catch((error) => error);
+    await untilLocksAreWaitedFor(shop.client, 1);
+    await shop.client.query('COMMIT');
+    expect(await retrying).toMatchObject({ code: 'not_found' });
+    expect(await refundOf('p-15')).toMatchObject({ status: 'requested', attempt: 3 });
+  });
+
   it('says which attempt was made, and is not sent again while that one stands', async () => {
     const id = await triedAnew('p-10');
     await tell('p-10', 'refund.succeeded', 1, 'p-10-re-1');
