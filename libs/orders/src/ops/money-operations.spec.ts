@@ -265,4 +265,11 @@ describe('a held webhook', () => {
     const dismissing = new DismissWebhook(world.dataSource).dismiss(id, OLGA);
     await expect(dismissing).rejects.toThrow(`settle payment ${paymentId}`);
   });
+
+  it('of money of nobody is dismissed while other money is on hold', async () => {
+    const { paymentId } = await openOrder(world);
+    await held({ ...capture, paymentId, providerPaymentId: `pay-${paymentId}` });
+    const id = await held({ ...capture, paymentId: randomUUID(), providerPaymentId: 'no one' });
+    expect(await new DismissWebhook(world.dataSource).dismiss(id, OLGA)).toEqual({ id });
+  });
 });
