@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Client } from 'pg';
-import { REFUND_KIND } from '../../libs/orders/src/targets/target-parts';
-import { fromPg } from '../../libs/timeout/src/public';
+import { askingKind, REFUND_KIND } from '../../libs/orders/src/targets/target-parts';
+import { fromPg, type HostDeadline } from '../../libs/timeout/src/public';
 import type { LedgerEntry } from '../support/ledger-provider';
 import { EXPIRED, KIND, NumberedOrders, PAID } from '../support/numbered-shop';
 import { type NumberedShop, openNumberedShop } from '../support/open-numbered-shop';
@@ -72,23 +72,40 @@ describe('rows of close targets that somebody has', () => {
     return (await until('it is to go back', () => shop.first(refund, [reference]))).id as string;
   }
 
-  it('are looked at again where they are refunds to be sent', async () => {
-    const subjectId = await paidTooLate('p-busy');
-    await take('target_refunds WHERE id', subjectId);
-    const due = { kind: REFUND_KIND, subjectId, dueAt: new Date() };
+  /** Due now, and its handler waits for no lock by a statement with these words. */
+  async function isPutOff(due: HostDeadline, words: string): Promise<void> {
     const waiting = `SELECT query FROM pg_stat_activity
-      WHERE wait_event_type = 'Lock' AND datname = current_database() AND query LIKE '%target_refunds%'`;
+      WHERE wait_event_type = 'Lock' AND datname = current_database() AND query LIKE $1`;
     await shop.timeouts.arm(fromPg(shop.client), due);
     await until('it is put off', async () => {
-      expect(await shop.first(waiting)).toBeUndefined();
+      expect(await shop.first(waiting, [`%${words}%`])).toBeUndefined();
       const armed = await shop.timeouts.get(due);
       return armed !== undefined && armed.dueAt > due.dueAt;
     });
+  }
+
+  it('are looked at again where they are refunds to be sent', async () => {
+    const subjectId = await paidTooLate('p-busy');
+    await take('target_refunds WHERE id', subjectId);
+    await isPutOff({ kind: REFUND_KIND, subjectId, dueAt: new Date() }, 'target_refunds');
     await other.end();
     shop.acme.unreachable = undefined;
     const made = `SELECT 1 FROM lastcall.target_refunds WHERE id = $1 AND status = 'succeeded'`;
     await until('it is made', () => shop.first(made, [subjectId]));
     expect(entry('p-busy').refunds).toHaveLength(1);
+  });
+
+  it('are looked at again where they are orders that are to be asked about', async () => {
+    shop.acme.unreachable = 'before';
+    const orderId = await shop.place(LONG_MS, ['p-asked']);
+    expect(await shop.targets.close({ kind: KIND, orderId }, 'canceled')).toBe('closing');
+    await take('target_orders WHERE order_id', orderId);
+    const due = { kind: askingKind(KIND), subjectId: orderId, dueAt: new Date() };
+    await isPutOff(due, 'attempts = attempts + 1');
+    await other.end();
+    shop.acme.unreachable = undefined;
+    const closed = 'SELECT 1 FROM orders WHERE id = $1 AND state = $2';
+    await until('it is closed', () => shop.first(closed, [orderId, EXPIRED]));
   });
 
   it('are looked at again where they are orders whose payment has failed', async () => {
