@@ -1,4 +1,4 @@
-import { moneyOf } from '../../../../test/support/money';
+import { moneyOf, type Placed } from '../../../../test/support/money';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ShipOrder } from '../fulfilment/ship-order';
 import { readOrderDetails } from './read-order-details';
@@ -26,5 +26,18 @@ describe('the timeline of an order', () => {
     expect(events.map(({ what }) => what)).toEqual(history.map(({ type }) => type));
     const instants = timeline.map(({ at }) => at);
     expect(instants).toEqual([...instants].sort());
+  });
+
+  it('tells nothing of other orders', async () => {
+    const told = async (order: Placed) => {
+      const { timeline } = await readOrderDetails(world, async () => undefined, order.id);
+      return timeline.filter(({ kind }) => kind === 'webhook' || kind === 'money');
+    };
+    const [one, other] = [await paid(), await paid()];
+    for (const order of [one, other]) {
+      expect((await told(order)).map(({ what }) => what).sort()).toEqual([
+        ...['money.captured', 'webhook.payment.succeeded'],
+      ]);
+    }
   });
 });
