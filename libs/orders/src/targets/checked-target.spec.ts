@@ -45,6 +45,18 @@ describe('CheckedTarget', () => {
     );
   });
 
+  it.each([
+    [{ amount: 19.99 }, 'amount is no whole number of minor units'],
+    [{ amount: 'much' }, 'amount is no whole number of minor units'],
+    [{ currency: null }, 'currency is missing'],
+    [{ provider: undefined }, 'provider is missing'],
+    [{ expiresAt: 'soon' }, 'expiresAt is no instant'],
+  ])('refuses a payment with %j', async (wrong, why) => {
+    const words = `The close target "order-close": payment p-1: ${why}`;
+    await expect(found({ ...WHOLE, ...wrong })).rejects.toThrow(words);
+    await expect(open({ ...WHOLE, ...wrong })).rejects.toThrow(words);
+  });
+
   it('takes an empty id of the provider for none that is known yet', async () => {
     for (const providerPaymentId of ['', null, undefined]) {
       expect(await found({ ...WHOLE, providerPaymentId })).toMatchObject({
