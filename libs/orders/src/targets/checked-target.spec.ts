@@ -7,6 +7,7 @@ const WHOLE = {
   ...{ amount: 1_999, currency: 'EUR', expiresAt: new Date('2030-01-01') },
 };
 const NO_TX = {} as Tx;
+const MONEY = { amount: 1_999, currency: 'EUR', paidAt: new Date('2029-12-31') };
 
 /** A shop whose SQL gives this row, by whichever way it is asked for. */
 function targetWith(row: object): CheckedTarget {
@@ -55,6 +56,24 @@ describe('CheckedTarget', () => {
     const words = `The close target "order-close": payment p-1: ${why}`;
     await expect(found({ ...WHOLE, ...wrong })).rejects.toThrow(words);
     await expect(open({ ...WHOLE, ...wrong })).rejects.toThrow(words);
+  });
+
+  describe.each(['close', 'markPaid'] as const)('whose %s', (method) => {
+    const change = (answers: readonly unknown[]): Promise<void> => {
+      const shop = { lockOpen: jest.fn(), openPayments: jest.fn(), findPayments: jest.fn() };
+      const methods = { close: async () => answers, markPaid: async () => answers };
+      const target = new CheckedTarget('order-close', { ...shop, ...methods } as never);
+      const orders = ['7', '8'].map((id) => ({ ...WHOLE, id, money: MONEY }));
+      return method === 'close'
+        ? target.close(['7', '8'], 'payment_timeout', NO_TX)
+        : target.markPaid(orders, NO_TX);
+    };
+
+    it('leaves out an order is refused, and so is one that changes a stranger', async () => {
+      await expect(change([7])).rejects.toThrow(`${method} left out order 8`);
+      await expect(change(['7', '8', '9'])).rejects.toThrow(`${method} answered with 9`);
+      await expect(change([8, '7'])).resolves.toBeUndefined();
+    });
   });
 
   it('takes an empty id of the provider for none that is known yet', async () => {
