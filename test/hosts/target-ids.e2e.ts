@@ -63,6 +63,22 @@ describe('a provider payment that is two payments of close targets', () => {
     await until('it is paid', async () => (await stateOf(second)) === PAID);
   });
 
+  it('pays for both where it is one of each of two providers', async () => {
+    const [first, second] = [
+      await shop.place(LONG_MS, ['e-1']),
+      await shop.place(LONG_MS, ['e-2']),
+    ];
+    await shop.receive(shop.acme.pay('e-1', new Date()));
+    await until('it is paid', async () => (await stateOf(first)) === PAID);
+    await shop.client.query(
+      `UPDATE lastcall.target_payments SET provider = 'pear', provider_payment_id = 'pay-e-2'
+        WHERE payment_id = 'e-1'`,
+    );
+    await shop.receive(shop.acme.pay('e-2', new Date()));
+    expect(await resultsOf('e-2')).toEqual(['paid']);
+    expect(await stateOf(second)).toBe(PAID);
+  });
+
   it('pays for one of two that are told of at once', async () => {
     const ids = [await shop.place(LONG_MS, ['b-1']), await shop.place(LONG_MS, ['b-2'])];
     const posted = shop.acme.pay('b-1', new Date());
