@@ -86,8 +86,11 @@ describe('CheckedTarget', () => {
 
   it('refuses a target that lacks a method, before anything is asked of it', () => {
     const shop = { lockOpen: jest.fn(), openPayments: jest.fn(), markPaid: jest.fn() };
-    expect(() => new CheckedTarget('order-close', shop as never)).toThrow(
-      new TypeError('The close target "order-close": it must have the methods findPayments, close'),
-    );
+    const whyNot = (lacking: object, lacked: string) =>
+      expect(() => new CheckedTarget('order-close', lacking as never)).toThrow(
+        new TypeError(`The close target "order-close": it must have the methods ${lacked}`),
+      );
+    whyNot(shop, 'findPayments, close');
+    whyNot({ ...shop, findPayments: jest.fn() }, 'close');
   });
 });
