@@ -10,10 +10,13 @@ import { decimalsOf } from '../currencies';
 /** Decimals with which Stripe counts, where they are not ISO 4217's. */
 const DECIMALS_AT_STRIPE: Readonly<Record<string, number>> = { ISK: 2, UGX: 2, MGA: 0 };
 
-/** What Stripe's amount must be a multiple of: no fractions of ISK and UGX; no last digit of these. */
+/** What Stripe's amount must be a multiple of: no last digit of these. Of ISK and UGX we count no fractions. */
 const MULTIPLE_OF: Readonly<Record<string, number>> = {
-  ...{ ISK: 100, UGX: 100 },
-  ...{ BHD: 10, JOD: 10, KWD: 10, OMR: 10, TND: 10 },
+  BHD: 10,
+  JOD: 10,
+  KWD: 10,
+  OMR: 10,
+  TND: 10,
 };
 
 /** In Stripe's units. It applies to the settlement currency: a charge that is converted has another. */
