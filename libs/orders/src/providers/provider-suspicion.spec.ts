@@ -57,6 +57,12 @@ describe('ProviderSuspicion', () => {
     expect(suspicion.read()).toBe('provider_fails');
   });
 
+  it('suspects one that fails after it has answered for long', () => {
+    forSeconds(300, 'open');
+    forSeconds(40, 'error');
+    expect(suspicion.read()).toBe('provider_fails');
+  });
+
   it('is not talked into it by a few calls that failed among a minute of answers', () => {
     forSeconds(50, 'open');
     forSeconds(10, 'error');
