@@ -7,7 +7,9 @@ import { CancelOrder } from '../closing/cancel-order';
 import { CreateRefund } from '../ops/create-refund';
 import { ReceiveWebhook } from '../payments/receive-webhook';
 import { PaymentProviders } from './payment-providers';
+import { SandboxProvider } from './sandbox/sandbox.provider';
 import { StrandedWork } from './stranded-work';
+import { StripeProvider } from './stripe/stripe.provider';
 import { HostsProvider, SwitchedOffProvider } from './switched-off.provider';
 
 const provider = (name: string, takesRealMoney: boolean) =>
@@ -28,6 +30,25 @@ describe('PaymentProviders', () => {
     );
     // Its old payments are its own all the same.
     expect(shop.of('sandbox').name).toBe('sandbox');
+  });
+
+  it.each([
+    ['sk_live_key', false],
+    ['rk_live_key', false],
+    ['sk_test_key', true],
+    ['rk_test_key', true],
+  ])('knows that beside Stripe with %s the sandbox can be chosen: %s', (secretKey, isOffered) => {
+    const stripe = new StripeProvider({
+      ...{ secretKey, webhookSecret: 'whsec_secret', installation: 'ours' },
+      ...{ apiUrl: 'http://127.0.0.1:9', returnUrl: 'https://shop.example/thanks' },
+    });
+    const sandbox = new SandboxProvider({ url: 'http://127.0.0.1:9', webhookSecrets: [] });
+    const shop = new PaymentProviders([stripe, sandbox]);
+    const choose = () => shop.choose('sandbox').name;
+    if (isOffered) expect(choose()).toBe('sandbox');
+    else expect(choose).toThrow(/choose one of: stripe$/);
+    // Whoever plays may also pay for real.
+    expect(new PaymentProviders([sandbox, stripe]).choose('stripe').name).toBe('stripe');
   });
 
   it('knows nothing of the payments of one that is switched off', async () => {
