@@ -40,6 +40,10 @@ describe('late money of a close target whose shop decides about it', () => {
 
   it('is on hold until it is kept', async () => {
     const wait = await paidTooLate('late-2');
+    for (const nobody of [{ actor: ' ' }, { actor: undefined as never }, { reason: '' }]) {
+      const keeping = shop.targets.settle(wait.id, 'keep', { ...ANN, ...nobody });
+      await expect(keeping).rejects.toMatchObject({ code: 'invalid_request' });
+    }
     await shop.targets.settle(wait.id, 'keep', ANN);
     expect(await asked('late-2')).toBeUndefined();
     expect((await shop.targets.waiting()).map(({ id }) => id)).not.toContain(wait.id);
