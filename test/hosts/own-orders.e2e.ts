@@ -62,6 +62,14 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     await until('the other is ended', () => entry(second)?.status === 'closed');
   });
 
+  it('is paid like others whose webhooks come at the same time', async () => {
+    const orders = await Promise.all(Array.from({ length: 10 }, () => place(LONG_MS, 1)));
+    await Promise.all(orders.map(({ references: [own] }) => send(pay(own as string))));
+    for (const { id, references } of orders) {
+      expect(await untilState(id, PAID)).toMatchObject({ paid_by: references[0], payings: 1 });
+    }
+  });
+
   it('is paid once by fifty webhooks, and ends the payment that is not needed', async () => {
     const { id, references: own } = await place(LONG_MS, 2);
     const [first, second] = own as [string, string];
