@@ -200,8 +200,8 @@ describe('StrandedWork', () => {
   });
 
   it('needs a provider for what is left of a payment, and for what the bank may give back', async () => {
-    const orders = await placed(4);
-    const [partly, wholly, disputed, over] = orders as [Placed, Placed, Placed, Placed];
+    const orders = (await placed(5)) as [Placed, Placed, Placed, Placed, Placed];
+    const [partly, wholly, disputed, over, unsent] = orders;
     await paid(partly);
     await paid(wholly);
     await refund(partly, 100);
@@ -215,6 +215,8 @@ describe('StrandedWork', () => {
     await receive(world.provider.disputed(await paid(disputed)));
     await receive(world.provider.disputed(await paid(over)));
     await world.rows(`UPDATE orders SET status = 'closed' WHERE id = $1`, [over.id]);
+    await paid(unsent);
+    await refund(unsent, unsent.amount);
     const find = async (name: string, order: Placed) => {
       await move(name, [order]);
       return (await world.get(StrandedWork).find()).filter(({ provider }) => provider === name);
@@ -224,5 +226,7 @@ describe('StrandedWork', () => {
     expect(await find('kiwi', wholly)).toEqual([]);
     expect(await find('pear', disputed)).toEqual([{ provider: 'pear', ...one }]);
     expect(await find('plum', over)).toEqual([{ provider: 'plum', ...one }]);
+    const refundAlone = { openPayments: 0, unfinishedRefunds: 1, refundable: 0 };
+    expect(await find('fig', unsent)).toEqual([{ provider: 'fig', ...refundAlone }]);
   });
 });
