@@ -8,6 +8,8 @@ const REFUNDS = 'test/hosts/target-refunds.long.ts';
 const IDS = 'test/hosts/target-ids.e2e.ts';
 const LOCKS = 'test/hosts/target-locks.long.ts';
 const UNWRITTEN = 'test/hosts/target-unwritten.e2e.ts';
+const LATE_MONEY = 'test/hosts/target-late-money.e2e.ts';
+const OWN_ORDERS = 'test/hosts/own-orders.e2e.ts';
 const RETENTION = 'test/hosts/target-retention.e2e.ts';
 
 /**
@@ -170,6 +172,47 @@ const TARGET_MUTATIONS = [
     'target-retention.ts',
     "status = 'processed' AND result IS DISTINCT FROM 'dismissed'",
     "status = 'processed'",
+  ),
+  seeded(
+    'success-is-an-old-story',
+    'A refund that its provider had under way stays so for ever, whatever it says of it',
+    JUDGEMENT,
+    'target-refund.judgement.ts',
+    'return isOver && providerRefundId',
+    'return (isOver || status) && providerRefundId',
+  ),
+  seeded(
+    'end-without-an-id-of-any-attempt',
+    'What is told again of an attempt before, without an id, ends the one under way, and another is sent beside it',
+    REFUNDS,
+    'target-refunds.ts',
+    'providerRefundId !== null && answer.providerRefundId',
+    'answer.providerRefundId',
+  ),
+  seeded(
+    'retried-twice-at-once',
+    'Two who have a refund tried again at the same time send two attempts',
+    REFUNDS,
+    'retry-target-refund.ts',
+    "WHERE id = $1 AND status = 'needs_attention' FOR UPDATE",
+    'WHERE id = $1 FOR UPDATE',
+  ),
+  seeded(
+    'late-money-goes-back-anyway',
+    'Late money goes back although the shop wants to decide about it',
+    LATE_MONEY,
+    'target-money.ts',
+    "'hold' : this.parts.latePayment",
+    "'hold' : 'refund'",
+  ),
+  seeded(
+    'a-wave-is-of-one-payment',
+    'Of payments that are told of together all but the first are held as those of another id',
+    OWN_ORDERS,
+    'target-money.ts',
+    `other.providerPaymentId === providerPaymentId &&
+    other.payment`,
+    'other.payment',
   ),
 ];
 
