@@ -37,3 +37,18 @@ it('releases the deadlines that are named, writes that down, and leaves the othe
     { actor: 'olga', action: 'deadline.release', subject_id: named },
   ]);
 });
+
+it('releases those of a kind, where that is what is named', async () => {
+  const [id] = (await held(1)) as [string];
+  await world.rows(
+    `INSERT INTO held_deadlines (kind, subject_id, due_at, version, failures, error)
+     SELECT 'shipment', subject_id, due_at, version, 8, 'poisoned' FROM held_deadlines WHERE subject_id = $1`,
+    [id],
+  );
+  const deadlines = new ReleaseDeadlines(world.dataSource, world.timeouts);
+  expect(await deadlines.release({ kind: 'shipment' }, OLGA)).toEqual([
+    { kind: 'shipment', subjectId: id },
+  ]);
+  const left = 'SELECT kind FROM held_deadlines WHERE subject_id = $1';
+  expect(await world.rows(left, [id])).toEqual([{ kind: 'payment' }]);
+});
