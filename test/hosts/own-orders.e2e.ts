@@ -70,6 +70,19 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     }
   });
 
+  it('is asked about by itself: one that is paid, and done with, is not', async () => {
+    const paid = await place(LONG_MS, 1);
+    await send(pay(paid.references[0] as string));
+    await untilState(paid.id, PAID);
+    const other = await place(LONG_MS, 1);
+    expect(await cancel(other.id)).toBe('closing');
+    await untilState(other.id, EXPIRED);
+    const asking = { kind: `${KIND}.closing`, subjectId: paid.id };
+    expect(await shop().timeouts.get(asking)).toBeUndefined();
+    const asked = 'SELECT attempts FROM lastcall.target_orders WHERE order_id = $1';
+    expect(await shop().first(asked, [paid.id])).toEqual({ attempts: 0 });
+  });
+
   it('is paid once by fifty webhooks, and ends the payment that is not needed', async () => {
     const { id, references: own } = await place(LONG_MS, 2);
     const [first, second] = own as [string, string];
