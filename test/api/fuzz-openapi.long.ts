@@ -145,6 +145,12 @@ async function send(request: Request, tokens: readonly string[], { orderIds, sku
   return { status: answer.status, text };
 }
 
+/** Busy with a product that is in the description, as an example: all lanes ask for that one. */
+function isOfAll(text: string, own: string): boolean {
+  const { code, skus = [] } = JSON.parse(text) as { code?: string; skus?: readonly string[] };
+  return code === 'busy' && skus.length > 0 && !skus.includes(own);
+}
+
 it(`answers ${REQUESTS} requests made from its own description without a fault`, async () => {
   const document = (await api.request<Document>('GET /docs-json')).body;
   const requests = fc.sample(requestsOf(document), { seed: SEED, numRuns: REQUESTS });
@@ -158,7 +164,7 @@ it(`answers ${REQUESTS} requests made from its own description without a fault`,
   let next = 0;
   let orders = 0;
   // Each lane has orders and a product of its own: two at once at one of them are told that it is busy,
-  // rightly, and then 503 would say nothing. So every one of them is a fault.
+  // rightly, and then 503 would say nothing. So every one of them is a fault, but for one of what all have.
   const lane = async ({ id }: { readonly id: string }, n: number): Promise<void> => {
     const [orderIds, sku] = [[id], `${TEST_SKU}-${n}`];
     await insertProduct(api, sku);
@@ -166,7 +172,7 @@ it(`answers ${REQUESTS} requests made from its own description without a fault`,
       const { status, text } = await send(request, tokens, { orderIds, sku });
       asked.add(`${request.method} ${request.path}`);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      if (status >= 500) faults.push({ request, status, text });
+      if (status >= 500 && !isOfAll(text, sku)) faults.push({ request, status, text });
     }
     orders += orderIds.length - 1;
   };
