@@ -179,7 +179,7 @@ const ALARM_MUTATIONS = [
     'jump-of-long-ago',
     'Who reads a late order weeks after the clock was set right stops timeouts for that',
     'brake.spec.ts',
-    ['clock-jumps.ts', 'return this.#jumpedToMs - rememberedMs <= JUMP_MS;', 'return false;'],
+    ['clock-jumps.ts', 'return this.#jumpedToMs - remembered.aheadMs <= JUMP_MS;', 'return false;'],
   ),
   seeded(
     'one-clock-for-all-brakes',
@@ -198,6 +198,12 @@ const ALARM_MUTATIONS = [
     "Whoever has looked at a host's brake has the orders judged no more",
     'brakes-apart.spec.ts',
     ['brake-table.ts', ' AND b.kind = ANY ($1))', ')'],
+  ),
+  seeded(
+    'confirmed-for-the-next-jump',
+    'Within 15 minutes of an operator who lets timeouts go on, another jump of the clock closes everything',
+    'brake-batches.spec.ts',
+    ['brake.ts', 'cause === CLOCK_JUMPED ? this.jumps.lastSeen : null', 'null'],
   ),
   seeded(
     'over-and-still-stopped',

@@ -204,4 +204,57 @@ describe('The brake, asked by every batch', () => {
     await drain(new Effects(BATCH), one).run('timer');
     expect(await handled()).toBe(DUE);
   });
+
+  describe('once an operator has released it', () => {
+    const release = (): Promise<unknown> =>
+      store.dataSource.query(
+        `UPDATE timeout_brakes SET released_at = now(), released_by = 'ann', release_reason = 'seen'`,
+      );
+
+    it('is on again for a jump that comes after that', async () => {
+      const one = brake(store.dataSource);
+      await one.judge();
+      expect(await wantsToJudge(one)).toBe(false);
+      jump();
+      await drain(new Effects(BATCH), one).run('timer');
+      await release();
+      await drain(new Effects(BATCH), one).run('timer');
+      expect(await handled()).toBe(DUE);
+      await store.add(KIND, Array<number>(DUE).fill(-1_000));
+      jump();
+      await drain(new Effects(BATCH), one).run('timer');
+      expect([await handled(), one.holds(KIND)]).toEqual([DUE, true]);
+    });
+
+    it('is so for a jump that came while no process ran', async () => {
+      const made = (): Brake =>
+        new Brake(
+          store.dataSource,
+          { kinds: [KIND], share: 0.2 },
+          new ClockJumps(store.dataSource, () => uptimeMs, 'machine-that-was-off'),
+        );
+      const one = made();
+      await one.refresh();
+      jump();
+      await one.refresh();
+      await release();
+      // As long as the machine is up, a minute later is a greater uptime.
+      await store.rows('DELETE FROM machine_clocks');
+      await one.refresh();
+      jump();
+      await drain(new Effects(BATCH), made()).run('timer');
+      expect(await handled()).toBe(0);
+    });
+
+    it('is released for a machine that had not looked since before the jump', async () => {
+      const [one, late] = [brake(store.dataSource), brake(store.dataSource)];
+      await one.refresh();
+      await late.refresh();
+      jump();
+      await drain(new Effects(BATCH), one).run('timer');
+      await release();
+      await drain(new Effects(BATCH), late).run('timer');
+      expect([await handled(), late.isOn]).toEqual([DUE, false]);
+    });
+  });
 });

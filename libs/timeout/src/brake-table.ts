@@ -33,7 +33,7 @@ export const areBraked = (kinds: string): string =>
 const ON_FOR = "interval '1 minute'";
 /** Who releases one whose cause is over: nobody has looked at what is due, and it may be stopped anew. */
 const BY_ITSELF = 'brake';
-/** Whoever confirmed has seen what is due: it may all be handled before anybody asks again. */
+/** Whoever confirmed has seen what is due: it may all be handled before anybody asks again, but for a later jump. */
 const CONFIRMED_FOR = "interval '15 minutes'";
 
 /** Of a kind so many are due, and at least so many wait in all. */
@@ -45,6 +45,8 @@ export interface Judged {
   readonly share: number | null;
   /** Fewer than that are no disaster. */
   readonly fewest: number;
+  /** Nobody who confirmed before this had seen what is wrong now; null: they had. */
+  readonly since: Date | null;
 }
 
 /**
@@ -53,7 +55,7 @@ export interface Judged {
  */
 export async function worstKind(
   dataSource: DataSource,
-  { kinds, share, fewest }: Judged,
+  { kinds, share, fewest, since }: Judged,
 ): Promise<KindDue | undefined> {
   const many = await queryRows<{ kind: string; due: number }>(
     dataSource,
@@ -63,9 +65,10 @@ export async function worstKind(
       WHERE due >= $2
         AND NOT EXISTS (SELECT 1 FROM timeout_brakes b
                          WHERE released_at > now() - ${CONFIRMED_FOR} AND released_at <= now()
+                           AND released_at > coalesce($4::timestamptz, '-infinity')
                            AND released_by <> $3 AND b.kind = ANY ($1))
       ORDER BY due DESC`,
-    [kinds, fewest, BY_ITSELF],
+    [kinds, fewest, BY_ITSELF, since],
   );
   for (const { kind, due } of many) {
     const enough = share ? Math.ceil(due / share) : null;

@@ -240,7 +240,8 @@ export class Brake {
 
   async #engageIfMany({ cause, fewest }: Suspect): Promise<void> {
     const { kinds, share } = this.options;
-    const worst = await worstKind(this.dataSource, { kinds, share, fewest });
+    const since = cause === CLOCK_JUMPED ? this.jumps.lastSeen : null;
+    const worst = await worstKind(this.dataSource, { kinds, share, fewest, since });
     if (!worst) return;
     const put = await putOn(this.dataSource, this.kinds, { cause, ...worst });
     const on = put ?? (await readOn(this.dataSource, this.kinds)).on;

@@ -6,6 +6,11 @@ import { queryRows } from './query-rows';
 /** What a machine's clock would have to do to be a minute out by itself. */
 const JUMP_MS = 60_000;
 
+interface Remembered {
+  readonly databaseAt: Date;
+  readonly aheadMs: number;
+}
+
 /**
  * A jump is the database's clock having gone a minute further than this machine's uptime, which
  * no clock setting moves and no process survives: what it was is remembered in Postgres, so that
@@ -16,6 +21,8 @@ const JUMP_MS = 60_000;
 export class ClockJumps {
   /** The database's clock less this machine's uptime, in ms, as last seen. */
   #aheadMs: number | undefined;
+  /** The latest that the database's clock has said before it jumped. */
+  #seenMs: number | undefined;
   /** What it was once the clock had jumped, until somebody has judged that. */
   #jumpedToMs: number | undefined;
   #knowsLast = false;
@@ -35,6 +42,11 @@ export class ClockJumps {
     return this.#knowsLast;
   }
 
+  /** The latest that the database's clock is known to have said before a jump: that one came after it. */
+  get lastSeen(): Date | null {
+    return this.#seenMs === undefined ? null : new Date(this.#seenMs);
+  }
+
   /** `databaseNow`: what the database's clock said, `askedMs`: {@link uptimeMs} before. True until {@link accept}. */
   hasJumped(databaseNow: Date, askedMs: number): boolean {
     const leastMs = databaseNow.getTime() - this.uptimeMs();
@@ -46,6 +58,7 @@ export class ClockJumps {
     }
     // A late answer only refutes what cannot be.
     this.#aheadMs = Math.min(mostMs, Math.max(leastMs, knownMs));
+    this.#see(databaseNow);
     return false;
   }
 
@@ -60,25 +73,33 @@ export class ClockJumps {
    * a brake for other kinds judges no jump for these.
    */
   async recall(kinds: readonly string[]): Promise<void> {
-    const rememberedMs = await this.#remembered(kinds);
+    const remembered = await this.#remembered(kinds);
     this.#knowsLast = true;
-    this.#aheadMs = rememberedMs ?? this.#aheadMs;
+    if (!remembered) return;
+    this.#aheadMs = remembered.aheadMs;
+    this.#see(remembered.databaseAt);
   }
 
   /** True where another process of this machine has seen it jump before, and judged that: this one may have read little since. */
   async isKnown(kinds: readonly string[]): Promise<boolean> {
-    const rememberedMs = await this.#remembered(kinds);
-    if (rememberedMs === undefined || this.#jumpedToMs === undefined) return false;
-    return this.#jumpedToMs - rememberedMs <= JUMP_MS;
+    const remembered = await this.#remembered(kinds);
+    if (!remembered || this.#jumpedToMs === undefined) return false;
+    return this.#jumpedToMs - remembered.aheadMs <= JUMP_MS;
   }
 
-  async #remembered(kinds: readonly string[]): Promise<number | undefined> {
+  #see(databaseNow: Date): void {
+    this.#seenMs = Math.max(this.#seenMs ?? -Infinity, databaseNow.getTime());
+  }
+
+  async #remembered(kinds: readonly string[]): Promise<Remembered | undefined> {
     const [row] = await queryRows<{ database_at: Date; uptime_ms: string }>(
       this.dataSource,
       'SELECT database_at, uptime_ms FROM machine_clocks WHERE machine = $1',
       [this.#nameFor(kinds)],
     );
-    return row && row.database_at.getTime() - Number(row.uptime_ms);
+    if (!row) return undefined;
+    const { database_at: databaseAt, uptime_ms: uptimeMs } = row;
+    return { databaseAt, aheadMs: databaseAt.getTime() - Number(uptimeMs) };
   }
 
   /**
