@@ -25,22 +25,29 @@ describe('a sharded sweep over several workers', () => {
   });
 
   it('leaves nothing and does nothing twice when one is killed -9 in the middle', async () => {
-    const { DATABASE_URL, REDIS_URL } = world.config;
-    const settings = { DATABASE_URL, REDIS_URL: `${REDIS_URL}`, ROLES: 'worker' };
-    workers = [startApiProcess(settings), startApiProcess(settings)];
-    await Promise.all(workers.map(({ listening }) => listening));
-    // Nobody gets a turn: whoever takes a shard keeps it until we have seen who.
+    await insertOrders(world.sql, { count: ORDERS, closesInMs: -60_000 });
+    // Nobody gets a turn: whoever takes a shard keeps it until we have seen who. A session that says nothing for
+    // seconds hangs, and others get turns beside it: this one asks all the time.
     const turns = world.dataSource.createQueryRunner();
     const turn = (call: string, n: number) =>
       turns.query(`SELECT ${call}(hashtext('deadlines ' || current_schema || ' payment'), ${n})`);
     for (const n of [1, 2]) await turn('pg_advisory_lock', n);
-    await insertOrders(world.sql, { count: ORDERS, closesInMs: -60_000 });
+    const untilShard = (what: string, condition: string) => {
+      const look = async () => (await turns.query(`SELECT 1 FROM sweep_shards ${condition}`))[0];
+      return until<unknown>(what, look, 60_000);
+    };
     const ended = lastcall(world.config, ['sweep', 'run', '--shards', '40', '--report', '--json'], {
       alone: true,
     });
+    await untilShard('it has begun', 'LIMIT 1');
+    const { DATABASE_URL, REDIS_URL } = world.config;
+    const settings = { DATABASE_URL, REDIS_URL: `${REDIS_URL}`, ROLES: 'worker' };
+    workers = [startApiProcess(settings), startApiProcess(settings)];
     const victim = workers[0] as ApiProcess;
-    const taken = `SELECT 1 FROM sweep_shards WHERE ran_by[1] LIKE '%:${victim.child.pid}'`;
-    await until('a shard of its own', async () => (await world.sql.rows(taken))[0], 60_000);
+    await Promise.all([
+      ...workers.map(({ listening }) => listening),
+      untilShard('a shard of its own', `WHERE ran_by[1] LIKE '%:${victim.child.pid}'`),
+    ]);
     await victim.stop();
     for (const n of [1, 2]) await turn('pg_advisory_unlock', n);
     await turns.release();
