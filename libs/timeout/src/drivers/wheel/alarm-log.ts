@@ -1,4 +1,13 @@
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 
@@ -38,6 +47,7 @@ export class AlarmLog {
   #number = 0;
   readonly #pending: { what: Work; done: () => void; failed: (error: unknown) => void }[] = [];
   #writing: Promise<void> | undefined;
+  #snapshot: Promise<void> = Promise.resolve();
   /** Records since the last snapshot. */
   length = 0;
 
@@ -82,24 +92,18 @@ export class AlarmLog {
 
   /**
    * Writes the state out. `alarms` is read at once: what was appended before is in it, and what is
-   * appended from now on goes into the new log.
+   * appended from now on goes into the new log. One after the other, as each removes what is older
+   * than itself, and would remove one that is still being written.
    */
-  async snapshot(alarms: Iterable<LoggedAlarm>): Promise<void> {
+  snapshot(alarms: Iterable<LoggedAlarm>): Promise<void> {
     const text = [...alarms].map((arm) => lineOf({ arm })).join('');
     const number = (this.#number += 1);
     this.length = 0;
-    await this.#enqueue({ logNumber: number });
-    const unfinished = join(this.folder, `unfinished-${number}`);
-    const file = await open(unfinished, 'w', 0o600);
-    await file.writeFile(text);
-    await file.sync();
-    await file.close();
-    await rename(unfinished, join(this.folder, `snapshot-${number}`));
-    await syncFolder(this.folder);
-    for (const name of await readdir(this.folder)) {
-      const [, kind, old] = FILE.exec(name) ?? [];
-      if (kind && Number(old) < number) await rm(join(this.folder, name), { force: true });
-    }
+    const begun = this.#enqueue({ logNumber: number });
+    const before = this.#snapshot;
+    const written = begun.then(() => before).then(() => this.#replace(number, text));
+    this.#snapshot = written.catch(() => undefined);
+    return written;
   }
 
   async close(): Promise<void> {
@@ -140,6 +144,17 @@ export class AlarmLog {
     this.#file = file;
   }
 
+  async #replace(number: number, text: string): Promise<void> {
+    const unfinished = join(this.folder, `unfinished-${number}`);
+    await writeFile(unfinished, text, { mode: 0o600, flush: true });
+    await rename(unfinished, join(this.folder, `snapshot-${number}`));
+    await syncFolder(this.folder);
+    for (const name of await readdir(this.folder)) {
+      const [, kind, old] = FILE.exec(name) ?? [];
+      if (kind && Number(old) < number) await rm(join(this.folder, name), { force: true });
+    }
+  }
+
   async #write(text: string): Promise<void> {
     if (!this.#file) throw new Error('the log is not open');
     // On a line of its own: behind half a one, which a write that failed has left, it would be lost with that.
@@ -151,8 +166,7 @@ export class AlarmLog {
 /** The new name of a file is on the disk when its folder is. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
-  await handle.sync();
-  await handle.close();
+  await handle.sync().finally(() => handle.close());
 }
 
 function lineOf(record: LogRecord): string {
