@@ -1,5 +1,6 @@
 import {
   appendFileSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -161,6 +162,20 @@ describe('WheelDriver', () => {
     expect([[...alarms.keys()], lastSeq, torn]).toEqual([['far-2', 'far-3'], 3, 0]);
   });
 
+  it('writes one snapshot after the other, the larger one first', async () => {
+    const folder = join(root, 'two');
+    const log = new AlarmLog(folder);
+    await log.open();
+    const alarms = Array.from({ length: 100_000 }, (_, n) => ({ id: `far-${n}`, atMs: 1, seq: n }));
+    await Promise.all([log.snapshot(alarms), log.snapshot(alarms.slice(0, 1))]);
+    await log.close();
+    expect(readdirSync(folder).sort()).toEqual(['log-3', 'snapshot-3']);
+    const read = new AlarmLog(folder);
+    const { alarms: kept } = await read.open();
+    await read.close();
+    expect([...kept.keys()]).toEqual(['far-0']);
+  });
+
   it('loses nothing behind a record that a full disk has taken by half', async () => {
     const folder = join(root, 'full');
     const log = new AlarmLog(folder);
@@ -186,6 +201,31 @@ describe('WheelDriver', () => {
     const { alarms, torn } = await read.open();
     await read.close();
     expect([[...alarms.keys()], torn]).toEqual([['far-2', 'far-3'], 1]);
+  });
+
+  it('works once its log can be opened, after it could not', async () => {
+    const folder = join(root, 'mended');
+    mkdirSync(folder);
+    appendFileSync(join(folder, 'alarms'), '');
+    const driver = open(folder);
+    await expect(driver.arm([far(1)])).rejects.toThrow('EEXIST');
+    rmSync(join(folder, 'alarms'));
+    await driver.arm([far(1)]);
+    expect(await idsIn(driver)).toEqual(['far-1']);
+    await driver.stop();
+  });
+
+  it('begins a generation where a full disk has left an empty file of it', async () => {
+    const folder = join(root, 'generation');
+    mkdirSync(folder);
+    appendFileSync(join(folder, 'generation'), '');
+    const driver = open(folder);
+    const { generation } = await driver.survey();
+    expect(generation).toMatch(/^[\da-f-]{36}$/);
+    await driver.stop();
+    const again = open(folder);
+    expect((await again.survey()).generation).toBe(generation);
+    await again.stop();
   });
 
   it.each([

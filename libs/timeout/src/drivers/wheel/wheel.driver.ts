@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock';
 import { withTimeLimit } from '../../time-limit';
@@ -173,11 +173,12 @@ export class WheelDriver implements TimerDriver {
 
   async #read(): Promise<void> {
     const { folder, onError } = this.options;
-    this.#unlock = await lockFolder(folder);
+    // Still ours, where reading failed before.
+    this.#unlock ??= await lockFolder(folder);
     const { alarms, lastSeq, torn } = await this.#log.open();
     this.#seq = lastSeq;
-    for (const { id, atMs, seq } of alarms.values()) this.#add({ id, atMs, seq, ringAtMs: atMs });
     this.#generation = await generationOf(join(folder, 'generation'));
+    for (const { id, atMs, seq } of alarms.values()) this.#add({ id, atMs, seq, ringAtMs: atMs });
     // One is what a killed process leaves behind; the sweep has it.
     if (torn > 0) onError(new AlarmStoreError(`${torn} records of the wheel's log were torn`));
   }
@@ -191,10 +192,15 @@ export class WheelDriver implements TimerDriver {
   }
 }
 
-/** Gone with the folder. */
+/** Gone with the folder. Empty is what a full disk has left of one that was being written. */
 async function generationOf(file: string): Promise<string> {
-  await writeFile(file, randomUUID(), { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error;
+  const known = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    return '';
   });
-  return readFile(file, 'utf8');
+  if (known !== '') return known;
+  const generation = randomUUID();
+  await writeFile(`${file}-unfinished`, generation);
+  await rename(`${file}-unfinished`, file);
+  return generation;
 }
