@@ -53,7 +53,9 @@ describe('lastcall timeouts resume', () => {
     const isAsked = until('the operator is asked', async () => {
       const asked = await world.sql.rows(
         `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-            AND state = 'idle' AND query LIKE '%FROM timeout_brakes WHERE released_at IS NULL%'`,
+            AND state = 'idle' AND query LIKE '%FROM timeout_brakes WHERE released_at IS NULL%'
+            -- None of a command before, whose session may end after it.
+            AND backend_start > (SELECT max(engaged_at) FROM timeout_brakes)`,
       );
       return asked.length > 0;
     });
