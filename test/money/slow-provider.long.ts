@@ -1,57 +1,60 @@
+import { PaymentProviders, runInvariants } from '@app/orders';
 import { TimeoutService } from '@app/timeout';
+import { Gate } from '../../libs/timeout/src/testing/gate';
+import { startTestApp, type TestApp } from '../support/app';
 import { insertOrders } from '../support/insert-orders';
-import { type StartedShop, startShop } from '../support/shop';
-import { startStopwatch } from '../support/stopwatch';
+import { LedgerProvider } from '../support/ledger-provider';
+import { statusesOf } from '../support/order-statuses';
+import { BY_HAND, Shop } from '../support/shop';
 import { until } from '../support/until';
 
-/** Longer than the sandbox's adapter waits (3 s), so that nothing is known before this is over. */
-const SLOW_MS = 4_000;
-const FAST_MS = 2_000;
+const CAREFUL = 15;
 const ORDERS = 300;
 
-describe('a provider that takes too many seconds for every answer', () => {
-  let shop: StartedShop;
+describe('a provider that thinks for as long as a test likes', () => {
+  const provider = new LedgerProvider();
+  const thinking = new Gate();
+  let app: TestApp;
+  let shop: Shop;
 
   beforeAll(async () => {
-    shop = await startShop();
+    app = await startTestApp({
+      settings: BY_HAND,
+      override: (module) =>
+        module.overrideProvider(PaymentProviders).useValue(new PaymentProviders([provider])),
+    });
+    shop = new Shop(app.baseUrl, '', app);
   });
   afterAll(async () => {
-    await shop?.sandbox('DELETE', '/v1/faults');
-    await shop?.close();
+    thinking.open();
+    await app?.close();
   });
 
   it('delays nobody else: orders without a payment close while it thinks', async () => {
-    await shop.faults({ dropWebhooks: true });
     const careful = await Promise.all(
-      Array.from({ length: 15 }, () => shop.placeWithPayment().then(({ orderId }) => orderId)),
+      Array.from({ length: CAREFUL }, () => shop.placeWithPayment().then(({ orderId }) => orderId)),
     );
-    await shop.faults({ latencyMs: SLOW_MS });
+    provider.around = (_, when) => (when === 'before' ? thinking.pass() : Promise.resolve());
     await shop.passDeadline(careful);
-    await until('all of them are behind the fence, being asked about', async () => {
-      const statuses = await Promise.all(careful.map((id) => shop.orderStatus(id)));
-      return statuses.every((status) => status === 'closing');
-    });
+    const areAll = async (ids: readonly string[], status: string): Promise<boolean> =>
+      (await statusesOf(app, ids)).every((one) => one === status);
+    await until('all of them are behind the fence', () => areAll(careful, 'closing'));
+    await thinking.reached();
 
-    // Rings and sweeps come to their end, though fifteen times three slow answers are outstanding.
-    const tookMs = startStopwatch();
-    const fast = await insertOrders(shop.sql, { count: ORDERS, closesInMs: 100 });
-    const ids = fast.map(({ id }) => id);
-    const timeouts = shop.app.app.get(TimeoutService);
+    // Rings and sweeps come to their end, though no answer does.
+    const fast = (await insertOrders(app, { count: ORDERS, closesInMs: 100 })).map(({ id }) => id);
+    const timeouts = app.app.get(TimeoutService);
     await until('the fast lane is through', async () => {
       await timeouts.drainAll('timer');
-      const [row] = await shop.sql.rows<{ n: number }>(
-        `SELECT count(*)::int AS n FROM orders WHERE id = ANY ($1::uuid[]) AND status = 'closed'`,
-        [ids],
-      );
-      return row?.n === ORDERS;
+      return areAll(fast, 'closed');
     });
-    // Well before the first of those calls is given up.
-    expect(tookMs()).toBeLessThan(FAST_MS);
-    const statuses = await Promise.all(careful.map((id) => shop.orderStatus(id)));
-    expect(new Set(statuses)).toEqual(new Set(['closing']));
+    expect(await areAll(careful, 'closing')).toBe(true);
 
-    await shop.faults({ latencyMs: 0 });
-    for (const id of careful) await shop.untilOrder(id, 'closed');
-    await shop.untilSound();
+    thinking.open();
+    await until('those are closed, too', () => areAll(careful, 'closed'));
+    await until('all that was promised holds', async () => {
+      const results = await runInvariants(app, { limitMs: 10_000, newest: 'all' });
+      return results.every(({ violations }) => violations === 0);
+    });
   });
 });
