@@ -15,7 +15,7 @@ const SETTINGS = [
   'SET search_path = pg_temp',
   'SET DateStyle = German',
   `SELECT set_config('search_path', 'nowhere', false)`,
-  `SET statement_timeout = '900ms'`,
+  `SET statement_timeout = '900s'`,
   'SET ROLE pg_monitor',
 ];
 const ROUNDS = 40;
