@@ -17,22 +17,21 @@ describe('a refund of a close target', () => {
     shop = await openNumberedShop();
   });
   afterAll(() => shop?.close());
-  beforeEach(() => {
-    shop.acme.around = async () => undefined;
-    shop.alerts.length = 0;
-  });
+  beforeEach(() => void (shop.acme.around = async () => undefined));
 
   const refundOf = (reference: string) =>
     shop.first('SELECT * FROM lastcall.target_refunds WHERE payment_id = $1', [reference]);
   const waitsOf = async (id: string) =>
     (await shop.targets.waiting()).filter((wait) => wait.id === `refund:${id}`);
 
-  /** All alerts, once there are so many: they are told behind commits, which others see before. */
-  const alertsOf = async (count: number) => {
-    await until(`${count} alerts`, () => shop.alerts.length >= count);
-    return shop.alerts;
+  /** All alerts of a refund, once there are so many: they are told behind commits, which others see before. */
+  const alertsOf = async (id: string, count: number) => {
+    const told = () => shop.alerts.filter(([, { refundId }]) => refundId === id);
+    await until(`${count} alerts`, () => told().length >= count);
+    return told();
   };
-  const alerted = async (count: number) => (await alertsOf(count)).map(([what]) => what);
+  const alerted = async (id: string, count: number) =>
+    (await alertsOf(id, count)).map(([what]) => what);
 
   /** Closed, and then paid; answers with the refund's id. */
   async function paidTooLate(reference: string): Promise<string> {
@@ -84,7 +83,7 @@ describe('a refund of a close target', () => {
     ]);
     await tell('p-2', 'refund.succeeded', 1, 're-3');
     const fields = expect.objectContaining({ refundId: id, providerRefundId: 're-3' }) as unknown;
-    expect(await alertsOf(1)).toEqual([['refund_made_twice', fields]]);
+    expect(await alertsOf(id, 1)).toEqual([['refund_made_twice', fields]]);
     await shop.targets.settle(`refund:${id}`, 'dismiss', ANN);
     await tell('p-2', 'refund.succeeded', 1, 're-3');
     expect(await waitsOf(id)).toEqual([]);
@@ -106,7 +105,7 @@ describe('a refund of a close target', () => {
     expect(await waitsOf(id)).toEqual([]);
     letGo();
     await until('it is listed', async () => (await waitsOf(id))[0]?.what === 'refund_twice');
-    expect(await alerted(1)).toEqual(['refund_made_twice']);
+    expect(await alerted(id, 1)).toEqual(['refund_made_twice']);
   });
 
   /** Its first attempt has failed, and the second is at the provider. */
@@ -127,7 +126,7 @@ describe('a refund of a close target', () => {
     await tell('p-4', 'refund.succeeded', 2, 'p-4-re-2');
     const detail = expect.stringContaining('made as p-4-re-1, p-4-re-2') as unknown;
     expect(await waitsOf(id)).toMatchObject([{ what: 'refund_twice', detail }]);
-    expect(await alerted(2)).toEqual(['refund_contradiction', 'refund_made_twice']);
+    expect(await alerted(id, 2)).toEqual(['refund_contradiction', 'refund_made_twice']);
   });
 
   it('is done by the other attempt when the current one fails afterwards, and not sent again', async () => {
@@ -137,7 +136,7 @@ describe('a refund of a close target', () => {
     await tell('p-5', 'refund.failed', 2, 'p-5-re-2');
     expect(await refundOf('p-5')).toMatchObject({ status: 'succeeded', attempt: 2 });
     expect(await whatWaits(id)).toEqual([]);
-    expect(await alerted(2)).toEqual(['refund_made_twice', 'refund_failed_afterwards']);
+    expect(await alerted(id, 2)).toEqual(['refund_made_twice', 'refund_failed_afterwards']);
   });
 
   it('is one where the provider has the same refund under two keys', async () => {
@@ -145,7 +144,7 @@ describe('a refund of a close target', () => {
     await tell('p-6', 'refund.succeeded', 2, 'p-6-re-1');
     await tell('p-6', 'refund.succeeded', 1, 'p-6-re-1');
     expect(await whatWaits(id)).toEqual([]);
-    expect(await alerted(0)).toEqual([]);
+    expect(await alerted(id, 0)).toEqual([]);
   });
 
   it('goes on with the current attempt when the end of another is told again, without an id', async () => {
@@ -173,7 +172,7 @@ describe('a refund of a close target', () => {
     await tell('p-8', 'refund.succeeded', 1, 'p-8-re-1');
     await tell('p-8', 'refund.succeeded', 2, 'p-8-re-2');
     expect(await whatWaits(id)).toEqual([]);
-    expect(await alerted(2)).toEqual(['refund_made_twice', 'refund_made_twice']);
+    expect(await alerted(id, 2)).toEqual(['refund_made_twice', 'refund_made_twice']);
   });
 
   it('stays listed where another attempt is told of as it is dismissed', async () => {
