@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type Accountable, ForceCloseOrder, ReceiveWebhook, runInvariants } from '@app/orders';
+import { ANSWERING } from '../../libs/orders/src/closing/answer-soon';
 import { type InsertedOrder, insertOrders } from './insert-orders';
 import { post, type Posted } from './ledger-provider';
 import { until } from './until';
 import type { World } from './world';
+
+// A provider that does not answer says so at once; whoever is merely slow is waited for.
+ANSWERING.limitMs = 30_000;
 
 /** An order with one payment, open at the provider. */
 export interface Payable extends InsertedOrder {

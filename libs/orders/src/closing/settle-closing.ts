@@ -5,6 +5,7 @@ import { DATABASE } from '../data-source';
 import { isBusy, LastcallError } from '../order/errors';
 import { OrderGuard } from '../order/order-guard';
 import type { By, CloseReason } from '../order/order.lifecycle';
+import { ANSWERING } from './answer-soon';
 import { CancelWishes } from './cancel-wishes';
 import { alertOfEnd, CREATE_LIMIT_S, endAtProvider } from './end-at-provider';
 import { judgeAnswer } from './provider-answer.judgement';
@@ -15,8 +16,6 @@ import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
 /** SQL over a payment's order `o`. */
 const HAS_TO_END = "o.status <> 'pending_payment'";
-/** As long as a customer who cancels may be kept waiting for the provider. */
-const SOON_MS = 1_500;
 
 interface OpenPaymentRow {
   id: string;
@@ -91,7 +90,9 @@ export class SettleClosing {
       if (!isBusy(error)) this.telemetry.failed('settle closing', error);
     });
     let timer: NodeJS.Timeout | undefined;
-    const enough = new Promise<void>((resolve) => (timer = setTimeout(resolve, SOON_MS)));
+    const enough = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ANSWERING.limitMs);
+    });
     await Promise.race([trying, enough]);
     clearTimeout(timer);
   }
