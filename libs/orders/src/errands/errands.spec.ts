@@ -71,7 +71,7 @@ describe('what commands leave to the host', () => {
     try {
       const asked = leave('one');
       await waiting(1);
-      await workerThat(async ([id]) => [{ id }]).runOnce();
+      await turnOf(workerThat(async ([id]) => [{ id }]));
       expect(await asked).toEqual([{ id: 'one' }]);
     } finally {
       await world.owner.rows('DROP FUNCTION go_away CASCADE');
@@ -240,7 +240,8 @@ describe('what commands leave to the host', () => {
       hasHooks: false,
       extendOnce: async (...args) => args,
     });
-    expect(await plain.runOnce()).toBe(1);
+    await turnOf(plain);
     expect(await asked).toEqual(['one', command]);
+    expect(await world.rows('SELECT begun_at FROM errands')).toEqual([{ begun_at: null }]);
   });
 });
