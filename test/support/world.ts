@@ -40,6 +40,8 @@ export interface WorldOptions {
   readonly databaseUrl?: string;
   /** False where transactions that stand still are ended as in production; true unless given. */
   readonly isPatient?: boolean;
+  /** True where a test has somebody wait for a lock: as long as it takes, and not for a second. */
+  readonly waitsForLocks?: boolean;
   /** All that are switched on; the first is {@link World.provider}, and for new payments. */
   readonly providers?: readonly [LedgerProvider, ...LedgerProvider[]];
   /** The host's own; its changes are heard. */
@@ -122,18 +124,23 @@ const SETTINGS = {
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const given = options.databaseUrl ?? options.beside?.config.DATABASE_URL;
   const database = given === undefined ? await createMigratedDatabase() : undefined;
-  const mine = options.isPatient === false ? database?.appUrl : patient(database?.appUrl);
-  const url = given ?? mine;
+  const address = given ?? database?.appUrl;
+  const isPatient = given === undefined && options.isPatient !== false;
+  const url = isPatient || options.waitsForLocks ? patient(address, options) : address;
   const config = loadConfig({ ...SETTINGS, ...options.settings, DATABASE_URL: url });
   const ownerUrl = options.beside?.ownerUrl ?? database?.url ?? config.DATABASE_URL;
   return startWorld(config, ownerUrl, options, async () => database?.drop());
 }
 
 /** A machine that stands still for seconds ends no transaction in the middle of a test. */
-function patient(url: string | undefined): string | undefined {
+function patient(url: string | undefined, { waitsForLocks }: WorldOptions): string | undefined {
   if (!url) return url;
   const address = new URL(url);
-  address.searchParams.set('options', '-c idle_in_transaction_session_timeout=60s');
+  const limits = [
+    'idle_in_transaction_session_timeout',
+    ...(waitsForLocks ? ['lock_timeout'] : []),
+  ];
+  address.searchParams.set('options', limits.map((limit) => `-c ${limit}=60s`).join(' '));
   return address.href;
 }
 

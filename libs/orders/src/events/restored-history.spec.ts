@@ -33,7 +33,10 @@ const NUMBERS = {
 let world: World;
 let relay: RelayEvents;
 beforeEach(async () => {
-  world = await openWorld({ settings: { WEBHOOKS_ALLOW_PRIVATE: 'on' } });
+  world = await openWorld({
+    settings: { WEBHOOKS_ALLOW_PRIVATE: 'on' },
+    waitsForLocks: true,
+  });
   relay = world.get(RelayEvents);
   await insertProduct(world);
 });

@@ -10,7 +10,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 let world: World;
-beforeAll(async () => (world = await openWorld()));
+beforeAll(async () => (world = await openWorld({ waitsForLocks: true })));
 afterAll(() => world?.close());
 
 /** An order that was paid so long ago that so much of its time is left. */

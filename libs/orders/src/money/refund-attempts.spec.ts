@@ -15,7 +15,7 @@ import { RefundDeadline } from './refund.deadline';
 import { type SettledAnswer, SettleRefunds } from './settle-refunds';
 
 let world: World;
-beforeAll(async () => (world = await openWorld()));
+beforeAll(async () => (world = await openWorld({ waitsForLocks: true })));
 afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 

@@ -8,7 +8,7 @@ import { ForeignMoney } from './foreign-money';
 import { RefundDeadline } from './refund.deadline';
 
 let world: World;
-beforeAll(async () => (world = await openWorld()));
+beforeAll(async () => (world = await openWorld({ waitsForLocks: true })));
 afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 

@@ -83,13 +83,14 @@ describe('late money on hold', () => {
     };
 
     it('is accepted after that, which may be no more than a fold of stock', async () => {
+      const patient = await openWorld({ beside: world, waitsForLocks: true });
       const { id, paymentId } = await lateAndHeld();
-      const accepted = accept(paymentId);
+      const accepted = settlePayment(patient, paymentId, 'accept');
       const look = new Client({ connectionString: world.ownerUrl });
       await look.connect();
       await Promise.race([accepted, untilLocksAreWaitedFor(look, 1)]).finally(() => look.end());
       await merchant.query('COMMIT');
-      await accepted;
+      await accepted.finally(() => patient.close());
       expect(await read(id)).toMatchObject({ status: 'paid' });
     });
 

@@ -10,7 +10,7 @@ import { PageSessions } from '../sessions/page-sessions';
 let world: World;
 const letGo: (() => void)[] = [];
 beforeAll(async () => {
-  world = await openWorld({ settings: LIMITED });
+  world = await openWorld({ settings: LIMITED, waitsForLocks: true });
   await insertProduct(world);
 });
 afterEach(() => {
