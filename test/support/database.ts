@@ -117,6 +117,19 @@ export const asMigrating = (
   DATABASE_ROLE: 'lastcall_app',
 });
 
+/** What sessions end by after seconds in production, which a machine may stand still for. */
+type SessionLimit = 'idle_in_transaction_session_timeout' | 'lock_timeout';
+
+/** The same address for sessions that have a minute for these; unless told otherwise for both. */
+export function patient(
+  databaseUrl: string,
+  limits: readonly SessionLimit[] = ['idle_in_transaction_session_timeout', 'lock_timeout'],
+): string {
+  const address = new URL(databaseUrl);
+  address.searchParams.set('options', limits.map((limit) => `-c ${limit}=60s`).join(' '));
+  return address.href;
+}
+
 export interface Owner extends Queryable {
   /** For transactions. */
   dataSource(): Promise<DataSource>;
@@ -124,13 +137,17 @@ export interface Owner extends Queryable {
 }
 
 /**
- * What a test itself looks at and changes, as the owner: it may do what the application may not.
- * Connects with the first statement.
+ * What a test itself looks at and changes, as the owner: it may do what the application may not, and for as long as
+ * it takes. Connects with the first statement.
  */
 export function asOwner(databaseUrl: string): Owner {
   let connected: Promise<DataSource> | undefined;
   const dataSource = (): Promise<DataSource> =>
-    (connected ??= createDataSource({ DATABASE_URL: databaseUrl }, 'test', 3).initialize());
+    (connected ??= createDataSource(
+      { DATABASE_URL: patient(databaseUrl) },
+      'test',
+      3,
+    ).initialize());
   return {
     dataSource,
     rows: async (sql, params) => onDataSource(await dataSource()).rows(sql, params),

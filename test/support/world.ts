@@ -20,7 +20,7 @@ import { Test } from '@nestjs/testing';
 import type { DataSource } from 'typeorm';
 import { CLOSERS } from '../../libs/orders/src/data-source';
 import { EVENT_STREAM, type EventStream } from '../../libs/orders/src/events/event-stream';
-import { asOwner, type Owner } from './database';
+import { asOwner, type Owner, patient } from './database';
 import { LedgerProvider } from './ledger-provider';
 import { createMigratedDatabase } from './migrated-database';
 
@@ -124,24 +124,21 @@ const SETTINGS = {
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const given = options.databaseUrl ?? options.beside?.config.DATABASE_URL;
   const database = given === undefined ? await createMigratedDatabase() : undefined;
-  const address = given ?? database?.appUrl;
-  const isPatient = given === undefined && options.isPatient !== false;
-  const url = isPatient || options.waitsForLocks ? patient(address, options) : address;
+  const url = addressOf(given, database?.appUrl, options);
   const config = loadConfig({ ...SETTINGS, ...options.settings, DATABASE_URL: url });
   const ownerUrl = options.beside?.ownerUrl ?? database?.url ?? config.DATABASE_URL;
   return startWorld(config, ownerUrl, options, async () => database?.drop());
 }
 
-/** A machine that stands still for seconds ends no transaction in the middle of a test. */
-function patient(url: string | undefined, { waitsForLocks }: WorldOptions): string | undefined {
-  if (!url) return url;
-  const address = new URL(url);
-  const limits = [
-    'idle_in_transaction_session_timeout',
-    ...(waitsForLocks ? ['lock_timeout'] : []),
-  ];
-  address.searchParams.set('options', limits.map((limit) => `-c ${limit}=60s`).join(' '));
-  return address.href;
+/** Where a test has not said otherwise, a machine that stands still for seconds ends no transaction in its middle. */
+function addressOf(
+  given: string | undefined,
+  made: string | undefined,
+  { isPatient = given === undefined, waitsForLocks = false }: WorldOptions,
+): string | undefined {
+  const url = given ?? made;
+  if (url && waitsForLocks) return patient(url);
+  return url && isPatient ? patient(url, ['idle_in_transaction_session_timeout']) : url;
 }
 
 async function startWorld(
