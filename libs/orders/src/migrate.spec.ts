@@ -54,6 +54,7 @@ describe('migrate', () => {
     await limitSessions(database.url, { statement_timeout: '200ms' });
     const other = new Client(database.url);
     await other.connect();
+    await other.query('SET statement_timeout = 0');
     await other.query(`SELECT pg_advisory_lock(${ADVISORY_LOCKS.migrate})`);
     let isOver = false;
     const migrating = migrate(asMigrating(database.url)).finally(() => (isOver = true));
