@@ -46,11 +46,22 @@ const create = (commits: Commits, options: Partial<GroupCommitOptions<string>> =
     ...options,
   });
 
-const countTimers = (): number =>
-  process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+/** Says how many timers of about a minute that are set from now on have not been taken back. */
+function watchMinutes(): () => number {
+  const set = jest.spyOn(globalThis, 'setTimeout');
+  const cleared = jest.spyOn(globalThis, 'clearTimeout');
+  return () => {
+    const over = new Set(cleared.mock.calls.map(([timer]) => timer));
+    const minutes = set.mock.results.filter((_, nth) => (set.mock.calls[nth]?.[1] ?? 0) > 50_000);
+    expect(minutes).not.toEqual([]);
+    return minutes.filter(({ value }) => !over.has(value as NodeJS.Timeout)).length;
+  };
+}
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('GroupCommit', () => {
+  afterEach(() => jest.restoreAllMocks());
+
   it('starts a lone request at once', async () => {
     const commits = new Commits();
     const one = create(commits).submit('a');
@@ -153,26 +164,24 @@ describe('GroupCommit', () => {
   });
 
   it('takes who has little time left without the others, and fails none of them with it', async () => {
-    const { now } = performance;
+    const startedMs = performance.now();
+    let passedMs = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => startedMs + passedMs);
     const commits = new Commits();
     const groups = create(commits, { isForAllWaiting: (error) => error === away });
-    try {
-      const first = groups.submit('x');
-      await turn();
-      const old = groups.submit('a');
-      jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 1_600);
-      const young = ['b', 'c'].map((request) => groups.submit(request));
-      commits.fails = (group) => (group.includes('a') ? away : undefined);
-      commits.finish();
-      await first;
-      commits.holds = false;
-      commits.finish();
-      await expect(old).rejects.toBe(away);
-      expect(await Promise.all(young)).toEqual(['b!', 'c!']);
-      expect(commits.groups).toEqual([['x'], ['a'], ['b', 'c']]);
-    } finally {
-      jest.restoreAllMocks();
-    }
+    const first = groups.submit('x');
+    await turn();
+    const old = groups.submit('a');
+    passedMs = 1_600;
+    const young = ['b', 'c'].map((request) => groups.submit(request));
+    commits.fails = (group) => (group.includes('a') ? away : undefined);
+    commits.finish();
+    await first;
+    commits.holds = false;
+    commits.finish();
+    await expect(old).rejects.toBe(away);
+    expect(await Promise.all(young)).toEqual(['b!', 'c!']);
+    expect(commits.groups).toEqual([['x'], ['a'], ['b', 'c']]);
   });
 
   it('refuses more than may wait', async () => {
@@ -211,7 +220,7 @@ describe('GroupCommit', () => {
   });
 
   it('lets requests gather beside a group, until it takes long or a full one waits', async () => {
-    const timers = countTimers();
+    const minutesLeft = watchMinutes();
     const commits = new Commits();
     const groups = create(commits, { lanes: 2, maxGroup: 2, nextLaneAfterMs: 60_000 });
     const all = [groups.submit('a')];
@@ -234,7 +243,7 @@ describe('GroupCommit', () => {
     await Promise.all(all);
     await groups.drained();
     // None that keeps a process for the minute.
-    expect(countTimers()).toBeLessThanOrEqual(timers);
+    expect(minutesLeft()).toBe(0);
     const slow = new Commits();
     const others = create(slow, { lanes: 2, nextLaneAfterMs: 20 });
     const both = ['e', 'f'].map(async (request) => {
