@@ -4,7 +4,7 @@ import { openWorld, type World } from '../../../../test/support/world';
 import { OwnRedis } from '../../../timeout/src/testing/own-redis';
 import { silentOrdersTelemetry } from '../order/telemetry';
 import type { EventStream } from './event-stream';
-import { eventOf, redisStream, untilTaken } from './event-stream.contract';
+import { eventOf, redisStream, type StreamEntry, untilTaken } from './event-stream.contract';
 import { RelayEvents } from './relay-events';
 
 const KEY = 'lc:order-events';
@@ -37,6 +37,11 @@ beforeEach(async () => {
 
 const due = (count: number) => insertOrders(world, { count, closesInMs: -1 });
 const relayed = () => relayAll(world, relay);
+/** What stands in the stream, each once: one that Redis took when nobody waited for it any more is sent again. */
+async function inStream(): Promise<StreamEntry[]> {
+  const entries = await subject.entries(KEY);
+  return [...new Map(entries.map((entry) => [entry.id, entry])).values()];
+}
 /** As a replica that had not heard of the newest ones when it was promoted, or a snapshot that was restored. */
 const lose = (newest: number) =>
   redis.with(async (client) => {
@@ -127,7 +132,7 @@ describe('a Redis that has lost events of the stream', () => {
       await loseAll();
       await due(1);
       await relayed();
-      return subject.entries(KEY);
+      return inStream();
     };
     for (let transaction = 0; transaction < 6; transaction++) await due(1_000);
     await relayed();
@@ -150,7 +155,7 @@ describe('a Redis that has lost events of the stream', () => {
     await relayed();
     await due(2_000);
     await relayed();
-    expect(await subject.entries(KEY)).toHaveLength(4_000);
+    expect(await inStream()).toHaveLength(4_000);
     expect(alert).not.toHaveBeenCalled();
   });
 
@@ -165,7 +170,7 @@ describe('a Redis that has lost events of the stream', () => {
     expect(await stream.forgetReasons([order?.id as string])).toBe(1);
     await due(1);
     await relayed();
-    expect(await subject.entries(KEY)).toHaveLength(2);
+    expect(await inStream()).toHaveLength(2);
     expect(alert).not.toHaveBeenCalled();
   });
 });
