@@ -10,6 +10,7 @@ describe('ExtendWindow', () => {
     async () =>
       (world = await openWorld({
         settings: { CUSTOMER_EXTENSION: '2m', CUSTOMER_EXTENSIONS: '2' },
+        waitsForLocks: true,
       })),
   );
   afterAll(() => world?.close());
