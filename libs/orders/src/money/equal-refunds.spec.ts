@@ -17,10 +17,16 @@ const FAILED = { state: 'FAILED', providerRefundId: null, why: 'account closed' 
 const { paid, receive, tell, refunded, read, refundsOf } = moneyOf(() => world);
 const { owed, settle } = refundAttemptsOf(() => world, RefundDeadline);
 
-/** A paid order that owes 300 twice, of which the provider has taken neither. */
+/** A paid order that owes 300 twice, of which the provider has taken neither, and is not asked again soon. */
 async function owesTwice(): Promise<Placed> {
   const order = await paid();
   for (let nth = 0; nth < 2; nth++) await settle(await owed(order, 300), 1, FAILED);
+  // In a second otherwise, which this machine may stand still for.
+  await world.rows(
+    `UPDATE deadlines SET due_at = due_at + interval '1 hour' WHERE kind = 'refund'
+        AND subject_id IN (SELECT id FROM refunds WHERE payment_id = $1)`,
+    [order.paymentId],
+  );
   return order;
 }
 /** Of its refunds, the oldest first. */
