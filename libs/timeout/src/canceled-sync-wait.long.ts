@@ -30,6 +30,7 @@ describe('a COMMIT whose wait for a standby somebody cancels', () => {
     await dba.query(`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`);
     await dba.query('SELECT pg_reload_conf()');
     dataSource = await open('-c synchronous_commit=on');
+    await untilCommitsWait();
   }, 60_000);
   afterAll(async () => {
     await dataSource?.destroy();
@@ -42,13 +43,24 @@ describe('a COMMIT whose wait for a standby somebody cancels', () => {
     inTransaction(dataSource, (tx) => tx.rows('INSERT INTO effects VALUES ($1)', [by])).catch(
       (thrown: unknown) => thrown,
     );
-  const waiting = () =>
-    until('it waits for a standby', async () => {
-      const [row] = await dba.query<{ pid: number }[]>(
-        `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'`,
-      );
-      return row?.pid;
-    });
+  const whoWaits = async (): Promise<number | undefined> => {
+    const [row] = await dba.query<{ pid: number }[]>(
+      `SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'`,
+    );
+    return row?.pid;
+  };
+  const waiting = () => until('it waits for a standby', whoWaits);
+  /** Not before Postgres' checkpointer has heard of the standby, which nobody waits for. */
+  async function untilCommitsWait(): Promise<void> {
+    for (let pid: number | undefined; pid === undefined;) {
+      let isOver = false;
+      const inserting = insert('too early').finally(() => (isOver = true));
+      await until('it waits, or does not', async () => isOver || (pid = await whoWaits()));
+      if (pid !== undefined) await dba.query('SELECT pg_cancel_backend($1)', [pid]);
+      await inserting;
+    }
+    await dba.query('TRUNCATE effects');
+  }
 
   it('is of an outcome that is not known: what only this server has may be lost with it', async () => {
     const inserting = insert('one');
