@@ -85,6 +85,10 @@ describe('Sweep', () => {
     beforeEach(() => void (health.length = 0));
     const timerStore = (state: string, why: unknown) =>
       void health.push(`${state}: ${String(why)}`);
+    /** By the fifty seconds it was late, and as long as a busy machine takes to look. */
+    const isTold = [
+      expect.stringMatching(/^unhealthy: a deadline of kind "payment" was [5-9]\d{4} ms overdue$/),
+    ];
     /** One that has been under way for an hour. */
     const longSince = (change: Partial<TimeoutOptions> = {}): TimeoutService => {
       const now = jest.spyOn(performance, 'now').mockReturnValue(performance.now() - 3_600_000);
@@ -96,9 +100,7 @@ describe('Sweep', () => {
     it('where nobody is at it', async () => {
       await store.add(KIND, [-50_000]);
       await longSince().sweep.runOnce();
-      expect(health).toEqual([
-        expect.stringMatching(/^unhealthy: a deadline of kind "payment" was 50\d{3} ms overdue$/),
-      ]);
+      expect(health).toEqual(isTold);
     });
 
     it('and not where it was due before it could ring', async () => {
@@ -127,7 +129,7 @@ describe('Sweep', () => {
         expect(health).toEqual([]);
       });
       await longSince().sweep.runOnce();
-      expect(health).toEqual([expect.stringContaining('was 50')]);
+      expect(health).toEqual(isTold);
     });
 
     it('and not where timeouts have stood still until now', async () => {
@@ -149,7 +151,7 @@ describe('Sweep', () => {
       uptimeMs += 60_000;
       await store.add(KIND, [-50_000]);
       await sweep.runOnce();
-      expect(health).toEqual([expect.stringContaining('was 50')]);
+      expect(health).toEqual(isTold);
     });
 
     it('and not where they wait for a table that somebody has locked', async () => {
