@@ -14,9 +14,10 @@ describe('batches under way', () => {
 
   /** Of one that stands still between two statements: as asked so much later, by a session that may so long. */
   async function asked(laterMs: number, mayMs: number): Promise<unknown> {
-    // Found before Postgres' own.
+    // Found before Postgres' own. By when it began to stand still: whoever asks takes as long as a busy machine does.
     await store.rows(`CREATE OR REPLACE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql
-      AS $$ SELECT pg_catalog.clock_timestamp() + interval '${laterMs} ms' $$`);
+      AS $$ SELECT state_change + interval '${laterMs} ms' FROM pg_stat_activity
+             WHERE datname = current_database() AND state = 'idle in transaction' $$`);
     const options = `${startUpOptions(UNDERSTOOD)} -c search_path=public,pg_catalog -c idle_in_transaction_session_timeout=${mayMs}`;
     const asking = await new DataSource({
       ...store.dataSource.options,
