@@ -38,7 +38,12 @@ describe('DrainAside', () => {
       BEGIN PERFORM FROM things WHERE id = NEW.subject_id FOR UPDATE NOWAIT; RETURN NULL; END $$`);
     await store.rows(`CREATE CONSTRAINT TRIGGER need AFTER INSERT ON effects
       INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION need()`);
-    const drain = new Drain(KIND, new Effects(), drainParts(store.dataSource, KIND), drainDefaults);
+    const parts = {
+      ...drainParts(store.dataSource, KIND),
+      // What is put back is not due again, however long it takes.
+      clock: { nowMs: () => Date.now() + 3_600_000, freshen: async () => undefined },
+    };
+    const drain = new Drain(KIND, new Effects(), parts, drainDefaults);
     await inTransaction(store.dataSource, async (tx) => {
       await tx.rows('SELECT FROM things WHERE id = $1 FOR UPDATE', [held]);
       expect(await drain.run('timer')).toMatchObject({ found: 3, changed: 2, putBack: 1 });
