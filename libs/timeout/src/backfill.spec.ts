@@ -22,11 +22,10 @@ describe('a backfill with a rate', () => {
   it('does not rest for what waits beyond the horizon, which it only counts', async () => {
     await store.add(KIND, Array<number>(50_000).fill(2 * HOUR_MS));
     await store.add(NEXT, [60_000, 61_000, 62_000]);
-    const startedMs = performance.now();
-    const done = await run({ batch: 2, ratePerSecond: 1_000 });
+    // For them it would for longer than this test may take.
+    const done = await run({ batch: 2, ratePerSecond: 100 });
     expect(done).toMatchObject({ covered: 3, waiting: 50_000, interrupted: false });
-    expect(performance.now() - startedMs).toBeLessThan(20_000);
-  }, 120_000);
+  });
 
   it('rests for what it arms', async () => {
     await store.add(KIND, [60_000, 61_000, 62_000]);

@@ -26,27 +26,29 @@ describe('armFromQuery', () => {
   });
 
   it('rests between pages for longer than a session, or a transaction, of the database may last', async () => {
-    await limitSessions(database.url, {
+    const limits = {
       ...{ idle_in_transaction_session_timeout: '200ms', idle_session_timeout: '200ms' },
       transaction_timeout: '700ms',
-    });
+    };
+    await limitSessions(database.url, limits);
     const query = `SELECT 'trial-end', i, now() + interval '1 day' FROM generate_series(1, 3) AS i`;
     const armed = await armFromQuery({ url: database.url, query, batch: 1, ratePerSecond: 2 });
+    // Nobody hears of a session of a pool that such a limit ends, but Node.
+    const lifted = Object.fromEntries(Object.keys(limits).map((limit) => [limit, '0']));
+    await limitSessions(database.url, lifted);
     expect(armed).toMatchObject({ armed: 3, interrupted: false });
   });
 
   it('ends at once where it is told to while it rests', async () => {
     const stop = new AbortController();
     const query = `SELECT 'rest-end', i, now() + interval '1 day' FROM generate_series(1, 20) AS i`;
-    const startedMs = performance.now();
     const armed = await armFromQuery({
-      ...{ url: database.url, query, batch: 10, ratePerSecond: 0.5, signal: stop.signal },
-      // By then it rests, for twenty seconds.
+      ...{ url: database.url, query, batch: 10, ratePerSecond: 0.01, signal: stop.signal },
+      // By then it rests, for longer than this test may take.
       onProgress: () => void setTimeout(() => stop.abort(), 100),
     });
     expect(armed).toMatchObject({ done: 10, interrupted: true });
-    expect(performance.now() - startedMs).toBeLessThan(10_000);
-  }, 60_000);
+  });
 
   it('goes on where it was stopped, whichever order the query has', async () => {
     const stop = new AbortController();
@@ -61,11 +63,10 @@ describe('armFromQuery', () => {
 
   it('does not rest behind the last page', async () => {
     const query = `SELECT 'last-end', i, now() + interval '1 day' FROM generate_series(1, 10) AS i`;
-    const startedMs = performance.now();
-    const armed = await armFromQuery({ url: database.url, query, batch: 10, ratePerSecond: 0.5 });
+    // For longer than this test may take.
+    const armed = await armFromQuery({ url: database.url, query, batch: 10, ratePerSecond: 0.01 });
     expect(armed).toMatchObject({ done: 10, interrupted: false });
-    expect(performance.now() - startedMs).toBeLessThan(10_000);
-  }, 60_000);
+  });
 
   it('is taken back by its kind, page by page, as the documentation does where that was misspelt', async () => {
     const query = `SELECT 'trail-end', i, now() + i * interval '1 day' FROM generate_series(-100, 150) AS i`;
