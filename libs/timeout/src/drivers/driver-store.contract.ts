@@ -1,4 +1,5 @@
 import { timed } from '../testing/awake-time';
+import { Gate } from '../testing/gate';
 import { pause } from '../pause';
 import type { Alarm, TimerAbilities, TimerDriver } from '../timer-driver';
 import {
@@ -124,7 +125,7 @@ export function describeStoreFaults(
     const driver = bench().open();
     await driver.start(bench().onRing());
     await armEventually(driver, [alarmIn(HOUR_MS)]);
-    const { generation } = await driver.survey();
+    const { generation } = await eventually(() => driver.survey());
     await store().flush();
     const survey = await eventually(() => driver.survey());
     expect(survey.generation !== generation).toBe(abilities.noticesLoss);
@@ -167,8 +168,16 @@ export function describeStoreFaults(
     const driver = bench().open();
     const alarm = alarmIn(0);
     const ring = bench().ringOf(alarm.id);
-    await driver.start(bench().onRing(() => void store().freeze()));
-    await driver.arm([alarm]);
+    // The store may ring before it has said that it is armed.
+    const armed = new Gate();
+    await driver.start(
+      bench().onRing(async () => {
+        await armed.pass();
+        store().freeze();
+      }),
+    );
+    await armEventually(driver, [alarm]);
+    armed.open();
     await ring;
     await expectBoundedStop(driver);
     store().thaw();
@@ -176,7 +185,7 @@ export function describeStoreFaults(
 
   it('leaves no connection behind', async () => {
     const before = await store().connections();
-    const drivers = [bench().open(), bench().open()];
+    const drivers = [bench().openPatient(), bench().openPatient()];
     for (const driver of drivers) {
       const alarm = alarmIn(0);
       const ring = bench().ringOf(alarm.id);
