@@ -59,12 +59,12 @@ describe('when the master was killed and the replica is master', () => {
     const driver = bench.open();
     await driver.start(bench.onRing());
     const [before, after] = [alarmIn(100), alarmIn(15_000)];
-    const ring = bench.ringOf(before.id);
-    await driver.arm([before, after]);
+    const [ring, last] = [bench.ringOf(before.id), bench.ringOf(after.id)];
+    await untilArmed(driver, before, after);
     await ring;
     await sentinel.killMaster();
     const late = alarmIn(0);
-    const rings = [bench.ringOf(late.id), bench.ringOf(after.id)];
+    const rings = [bench.ringOf(late.id), last];
     await untilArmed(driver, late);
     await Promise.all(rings);
     await bench.close();
@@ -92,9 +92,9 @@ describe('when the master was killed and the replica is master', () => {
  * Again and again while the store is away. With a turn of the loop between: a driver that refuses at once
  * would leave none to its own connections.
  */
-async function untilArmed(driver: TimerDriver, alarm: Alarm): Promise<void> {
+async function untilArmed(driver: TimerDriver, ...alarms: readonly Alarm[]): Promise<void> {
   const arm = (): Promise<boolean> =>
-    driver.arm([alarm]).then(
+    driver.arm(alarms).then(
       () => true,
       () => false,
     );
