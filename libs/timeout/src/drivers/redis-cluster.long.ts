@@ -84,7 +84,7 @@ describe('a cluster', () => {
     const bench = new Bench(zset);
     const driver = bench.open();
     await driver.start(bench.onRing());
-    await driver.arm([alarmIn(3_600_000)]);
+    await untilArmed(driver, alarmIn(3_600_000));
     for (const index of [0, 1, 2]) await cluster.killMaster(index);
     const { tookMs } = await timed(() =>
       expect(driver.arm([alarmIn(0)])).rejects.toThrow('alarm store'),
