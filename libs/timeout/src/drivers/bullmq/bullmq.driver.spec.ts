@@ -171,10 +171,12 @@ describe('BullmqDriver', () => {
     };
     const before = await looks();
     await until('it has looked often', async () => (await looks()) > before + 20);
+    // Once there is room it may look twice before the next is taken.
+    const toldMeanwhile = [...told];
     finish();
     await Promise.all(rings);
     await driver.stop();
-    expect(told).toEqual([]);
+    expect(toldMeanwhile).toEqual([]);
   });
 
   it('does not flood anybody with errors while Redis is out of memory', async () => {
