@@ -32,7 +32,7 @@ const SETTINGS = [
   `SELECT set_config('search_path', 'nowhere', false)`,
   'SET ROLE pg_monitor',
   'SET DateStyle = German',
-  `SET statement_timeout = '1ms'`,
+  `SET statement_timeout = '1min'`,
   'SET default_transaction_read_only = on',
 ].flatMap((one) => [one, `${one};`, `${one};;`]);
 
@@ -40,8 +40,14 @@ const SETTINGS = [
 @DeadlineHandler('tenant')
 class SetsItsSession implements HandlesDue {
   readonly seen: string[] = [];
+  /** How long a statement might take in the sessions it was given. */
+  readonly limits = new Set<unknown>();
 
   async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+    const [row] = await tx.query<{ limit: string }>(
+      `SELECT current_setting('statement_timeout') AS limit`,
+    );
+    this.limits.add(row?.limit);
     for (const { subjectId } of due) await tx.query(subjectId);
     this.seen.push(...due.map(({ subjectId }) => subjectId));
     return { changed: due.length };
@@ -119,7 +125,7 @@ describe('a handler of a host', () => {
     const module = await start(SetsItsSession);
     await module.init();
     const runtime = module.get<TimeoutRuntime>(runtimeToken('default'));
-    const { seen } = module.get(SetsItsSession);
+    const { seen, limits } = module.get(SetsItsSession);
     for (const [nth, statement] of SETTINGS.entries()) {
       const dueAt = new Date();
       await runtime.inHostTransaction((tx) =>
@@ -129,6 +135,7 @@ describe('a handler of a host', () => {
       await runtime.service.idle();
     }
     expect(seen).toEqual(SETTINGS);
+    expect([...limits]).toEqual(['15s']);
     expect(told).toEqual([]);
   });
 
