@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { type Accountable, ForceCloseOrder, ReceiveWebhook, runInvariants } from '@app/orders';
+import {
+  type Accountable,
+  ForceCloseOrder,
+  type OrderView,
+  ReceiveWebhook,
+  runInvariants,
+} from '@app/orders';
 import { ANSWERING } from '../../libs/orders/src/closing/answer-soon';
 import { type InsertedOrder, insertOrders } from './insert-orders';
 import { post, type Posted } from './ledger-provider';
@@ -64,20 +70,24 @@ export async function closedUnheard(
 }
 
 /** Closes an order whose provider does not answer: it stays behind the fence. */
-export async function closeUnanswered(
+export const closeUnanswered = (
   world: World,
   orderId: string,
   by: Accountable,
-): Promise<void> {
-  const { provider } = world;
+): Promise<OrderView> =>
+  unanswered(world, () => world.get(ForceCloseOrder).forceClose(orderId, by));
+
+/** What somebody hears who closes an order whose provider does not answer. */
+export async function unanswered<T>({ provider }: World, closing: () => Promise<T>): Promise<T> {
   const asked: string[] = [];
   provider.around = async (call) => void asked.push(call);
   provider.unreachable = 'before';
-  await world.get(ForceCloseOrder).forceClose(orderId, by);
+  const heard = await closing();
   // That waits for the provider for a moment only, which must not be asked when it answers again.
   await until('the provider has been asked', () => asked.length > 0);
   provider.unreachable = undefined;
   provider.around = async () => undefined;
+  return heard;
 }
 
 /** A notice of the provider about the order's payment. */

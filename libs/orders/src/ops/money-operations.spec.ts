@@ -6,6 +6,7 @@ import {
   paidOrder,
   receive,
   tell,
+  unanswered,
 } from '../../../../test/support/paid-order';
 import { post, type Posted } from '../../../../test/support/ledger-provider';
 import { TEST_SKU } from '../../../../test/support/insert-orders';
@@ -205,11 +206,8 @@ describe('an order whose provider will never answer', () => {
 
   it('is canceled, as its customer wished while it waited, and its money goes back', async () => {
     const order = await openOrder(world);
-    world.provider.unreachable = 'before';
-    expect(await world.get(CancelOrder).cancel(order.id, 'ann')).toMatchObject({
-      status: 'closing',
-    });
-    world.provider.unreachable = undefined;
+    const canceling = () => world.get(CancelOrder).cancel(order.id, 'ann');
+    expect(await unanswered(world, canceling)).toMatchObject({ status: 'closing' });
     expect(await settle(order.id, 'paid')).toMatchObject({
       ...{ status: 'canceled', closeReason: 'customer_canceled' },
       balance: { captured: 1_000, held: 0 },
