@@ -22,9 +22,18 @@ import { DismissWebhook } from './dismiss-webhook';
 import { SettleOrder } from './settle-order';
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
-/** Fifty want more connections than there are, and one row: such an answer has changed nothing either. */
-const WAITED_TOO_LONG = ['busy', 'unavailable'];
 const codeOf = (error: unknown): string => answerTo(error).problem.code;
+/** As clients do: fifty want more connections than there are, and one row, and who waits too long comes again. */
+const patiently = <T>(work: () => Promise<T>): Promise<T> =>
+  work().catch((error: unknown) => {
+    if (['busy', 'unavailable'].includes(codeOf(error))) return patiently(work);
+    throw error;
+  });
+const fiftyAtOnce = <T>(work: () => Promise<T>): Promise<PromiseSettledResult<T>[]> =>
+  Promise.allSettled(Array.from({ length: 50 }, () => patiently(work)));
+/** What those were told who were refused. */
+const refusals = (answers: readonly PromiseSettledResult<unknown>[]): string[] =>
+  answers.flatMap((one) => (one.status === 'rejected' ? [codeOf(one.reason)] : []));
 let world: World;
 beforeAll(async () => (world = await openWorld({ settings: { CANCEL_PAID: 'until_shipped' } })));
 afterAll(() => world?.close());
@@ -41,12 +50,8 @@ const refund = (id: string, amount: number, dryRun = false) =>
 describe('refunds of an operator', () => {
   it('are never more than the order holds, also fifty at once', async () => {
     const { id, paymentId } = await paidOrder(world);
-    const answers = await Promise.allSettled(Array.from({ length: 50 }, () => refund(id, 300)));
-    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
-    for (const answer of answers) {
-      if (answer.status === 'fulfilled') continue;
-      expect(['refund_exceeds_balance', ...WAITED_TOO_LONG]).toContain(codeOf(answer.reason));
-    }
+    const refused = refusals(await fiftyAtOnce(() => refund(id, 300)));
+    expect(refused).toEqual(Array(47).fill('refund_exceeds_balance'));
     expect(await refundsOf(paymentId)).toHaveLength(3);
     expect(await read(id)).toMatchObject({ status: 'paid' });
   });
@@ -65,10 +70,7 @@ describe('refunds of an operator', () => {
     const { id, paymentId } = await paidOrder(world);
     const again = (amount: number) =>
       world.get(CreateRefund).create(id, { ...OLGA, amount, idempotencyKey: 'case-9' });
-    const answers = await Promise.allSettled(Array.from({ length: 50 }, () => again(100)));
-    for (const answer of answers) {
-      if (answer.status === 'rejected') expect(WAITED_TOO_LONG).toContain(codeOf(answer.reason));
-    }
+    expect(refusals(await fiftyAtOnce(() => again(100)))).toEqual([]);
     const [made] = await world.rows<{ id: string }>(
       'SELECT id FROM refunds WHERE payment_id = $1',
       [paymentId],
@@ -93,12 +95,8 @@ describe('refunds of an operator', () => {
     const { id } = await paidOrder(world);
     await world.get(ShipOrder).ship(id, 'mia');
     const before = await stock();
-    const answers = await Promise.allSettled(Array.from({ length: 50 }, () => sendBack(id, 1)));
-    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
-    for (const answer of answers) {
-      if (answer.status === 'fulfilled') continue;
-      expect(['restock_exceeds_order', ...WAITED_TOO_LONG]).toContain(codeOf(answer.reason));
-    }
+    const refused = refusals(await fiftyAtOnce(() => sendBack(id, 1)));
+    expect(refused).toEqual(Array(48).fill('restock_exceeds_order'));
     expect(await stock()).toEqual({ available: before.available + 2, sold: before.sold - 2 });
     // One that is refused sends nothing back either.
     expect(await read(id)).toMatchObject({ balance: { refunded: 0 } });
