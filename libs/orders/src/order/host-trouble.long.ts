@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { once } from 'node:events';
+import { atLeisure } from '../../../../test/support/at-leisure';
 import { insertOrders, insertProduct } from '../../../../test/support/insert-orders';
 import { type Posted } from '../../../../test/support/ledger-provider';
 import { until } from '../../../../test/support/until';
@@ -103,20 +104,24 @@ async function applied(ids: readonly string[]): Promise<void> {
 }
 
 describe("a server of the host's that refuses a hook", () => {
+  /** What Ann hears, beside whom thirty others are placed. */
+  const besideOthers = (): Promise<unknown> =>
+    // The parts of a group that fails are tried for a second, which is little for a busy machine.
+    atLeisure(async () => {
+      const ann = outcomeOf(place('ann'));
+      const others = Array.from({ length: 30 }, (_, nth) => place(`${trouble}-${nth}`));
+      expect(await Promise.all(others)).toHaveLength(30);
+      return ann;
+    });
+
   it('fails the order that asks it, and none beside that', async () => {
     trouble = 'refuses';
-    const ann = outcomeOf(place('ann'));
-    const others = Array.from({ length: 30 }, (_, nth) => place(`bob-${nth}`));
-    expect(await Promise.all(others)).toHaveLength(30);
-    expect(await ann).toMatchObject({ status: 500 });
+    expect(await besideOthers()).toMatchObject({ status: 500 });
   });
 
   it('may make it refuse that order, and none beside that', async () => {
     trouble = 'refusal';
-    const ann = outcomeOf(place('ann'));
-    const others = Array.from({ length: 30 }, (_, nth) => place(`eve-${nth}`));
-    expect(await Promise.all(others)).toHaveLength(30);
-    expect(await ann).toMatchObject({ status: 409, code: 'order_refused' });
+    expect(await besideOthers()).toMatchObject({ status: 409, code: 'order_refused' });
   });
 
   it('keeps no webhook from being stored', async () => {
