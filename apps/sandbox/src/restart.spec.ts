@@ -90,6 +90,7 @@ it('does not send again what was delivered', async () => {
 
 it('takes up refunds and expiries that fell due while it was away', async () => {
   const id = await sandbox.paidPayment();
+  await allDelivered();
   await sandbox.faults({ failRefunds: true });
   await sandbox.post('/v1/refunds', { paymentId: id, amount: 1, idempotencyKey: 'key' });
   const expiring = await sandbox.openPayment({ expiresAt: sandbox.inMs(1000) });
