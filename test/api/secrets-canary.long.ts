@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SignJWT } from 'jose';
 import { Client } from 'pg';
-import { freePort } from '../../scripts/services/index.mjs';
 import { createTestDatabase, type TestDatabase, testServers } from '../support/database';
 import { until } from '../support/until';
 
@@ -41,6 +40,7 @@ beforeAll(async () => {
   [url.username, url.password] = [user, SECRETS.database];
   settings = {
     PATH: process.env.PATH ?? '',
+    PORT: '0',
     LASTCALL_HOME: join(tmpdir(), 'lastcall-tests-have-no-home'),
     DATABASE_URL: url.href,
     // Nobody is there: every complaint about it is a chance to tell its password.
@@ -75,6 +75,13 @@ function start(file: string, env: Record<string, string>): ChildProcess {
   return child;
 }
 
+/** Told to end, with all that it has said until then. */
+async function ended(child: ChildProcess): Promise<void> {
+  const closed = once(child, 'close');
+  child.kill('SIGTERM');
+  await closed;
+}
+
 /** Anything of a secret: as it is, in base64, or escaped for an address. */
 function leaked(): string[] {
   return Object.entries(SECRETS).flatMap(([name, secret]) => {
@@ -84,16 +91,15 @@ function leaked(): string[] {
 }
 
 it('tells its secrets to nobody: not while it works, and not while everything fails', async () => {
-  await once(start('apps/api/src/migrate.js', {}), 'exit');
-  const port = String(await freePort());
-  const api = start('apps/api/src/main.js', { PORT: port });
-  const url = `http://127.0.0.1:${port}`;
+  await once(start('apps/api/src/migrate.js', {}), 'close');
+  const api = start('apps/api/src/main.js', {});
+  const url = await until('it serves', () => /"url":"(http:[^"]+)"/.exec(seen)?.[1]);
   const get = async (path: string, init?: RequestInit): Promise<number> => {
     const answer = await fetch(url + path, init);
     seen += JSON.stringify([...answer.headers]) + (await answer.text());
     return answer.status;
   };
-  await until('it serves', () => get('/health/live').catch(() => 0), 30_000);
+  expect(await get('/health/live')).toBe(200);
 
   const sign = (secret: string): Promise<string> =>
     new SignJWT({ scope: 'orders ops' })
@@ -119,13 +125,9 @@ it('tells its secrets to nobody: not while it works, and not while everything fa
   // A Redis that is there, and knows no such user: each try to get in is a complaint with what was tried.
   const redis = new URL(testServers().redisUrl);
   [redis.username, redis.password] = ['nobody', SECRETS.redis];
-  const refused = start('apps/api/src/main.js', {
-    PORT: String(await freePort()),
-    REDIS_URL: redis.href,
-  });
-  await until('Redis refuses the login', async () => seen.includes('WRONGPASS'), 30_000);
-  refused.kill('SIGTERM');
-  await once(refused, 'exit');
+  const refused = start('apps/api/src/main.js', { REDIS_URL: redis.href });
+  await until('Redis refuses the login', async () => seen.includes('WRONGPASS'));
+  await ended(refused);
 
   // Its database goes away under it, and it is told so by every statement.
   await onServer(`ALTER ROLE ${user} PASSWORD 'another'`);
@@ -134,8 +136,7 @@ it('tells its secrets to nobody: not while it works, and not while everything fa
   );
   expect(await get('/v1/products')).toBe(503);
   await get('/health/ready');
-  api.kill('SIGTERM');
-  await once(api, 'exit');
+  await ended(api);
 
   // Starts that fail, each with a complaint about a setting that has a secret in it.
   const failing: Record<string, string>[] = [
@@ -146,9 +147,7 @@ it('tells its secrets to nobody: not while it works, and not while everything fa
     { SANDBOX_URL: `ftp://u:${SECRETS.webhook}@nowhere`, REDIS_URL: SECRETS.redis },
   ];
   for (const env of failing) {
-    const [code] = (await once(start('apps/api/src/main.js', { PORT: port, ...env }), 'exit')) as [
-      number,
-    ];
+    const [code] = (await once(start('apps/api/src/main.js', env), 'close')) as [number];
     expect(code).not.toBe(0);
   }
   expect(seen.length).toBeGreaterThan(5_000);
