@@ -312,6 +312,18 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'webhooks-stored-for-long',
+    what: 'A webhook that cannot be stored is tried five times behind its wait, however long each takes',
+    spec: 'test/closing/locked-table.long.ts',
+    edits: [
+      {
+        file: `${ORDERS}payments/receive-webhook.ts`,
+        find: '{ patienceMs: STORE_FOR_MS }',
+        replace: '{}',
+      },
+    ],
+  },
+  {
     name: 'slow-kinds-take-all-connections',
     what: 'Each slow kind takes all the drainers it may have, until no connection is left',
     spec: 'libs/timeout/src/further-drainers.spec.ts',

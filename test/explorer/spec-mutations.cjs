@@ -584,7 +584,7 @@ const SPEC_MUTATIONS = [
     'patience-anew',
     'Who has waited for a lock for seconds waits for the next one for as long again',
     'in-transaction.spec.ts',
-    ['in-transaction.ts', 'sinceMs = performance.now(), ...options', '...options'],
+    ['in-transaction.ts', 'sinceMs = performance.now(),', ''],
     [
       'in-transaction.ts',
       'const left = ()',

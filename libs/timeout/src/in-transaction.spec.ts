@@ -70,6 +70,7 @@ describe('who waits for what somebody has locked', () => {
   it('asks for it several times, and once where no patience is left', async () => {
     expect(await countAttempts()).toBe(5);
     expect(await countAttempts(ago(2_600))).toBe(1);
+    expect(await countAttempts({ patienceMs: 200 })).toBe(1);
   });
 
   it('waits no longer than until three seconds have passed, nor than its session does', async () => {

@@ -22,6 +22,8 @@ const LEAST_WAIT_MS = 250;
 export interface InTransactionOptions extends TransactionOptions {
   /** Since when whoever is to be answered has been waiting, by `performance.now()`. Default: since now. */
   readonly sinceMs?: number;
+  /** So long it is tried from then on. Default: 2.4 seconds. */
+  readonly patienceMs?: number;
 }
 
 /**
@@ -34,9 +36,9 @@ export interface InTransactionOptions extends TransactionOptions {
 export async function inTransaction<T>(
   dataSource: DataSource,
   work: (tx: Transaction) => Promise<T>,
-  { sinceMs = performance.now(), ...options }: InTransactionOptions = {},
+  { sinceMs = performance.now(), patienceMs = PATIENCE_MS, ...options }: InTransactionOptions = {},
 ): Promise<T> {
-  const left = (): number => sinceMs + PATIENCE_MS - performance.now();
+  const left = (): number => sinceMs + patienceMs - performance.now();
   for (let attempt = 1; ; attempt++) {
     try {
       const limited = async (tx: Transaction): Promise<T> => {

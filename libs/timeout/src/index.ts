@@ -162,7 +162,7 @@ export type {
 export { TimerAbilityError } from './timer-limits';
 export { type AlarmFindings, type AlarmsReport, unseenReport, VerifyAlarms } from './verify-alarms';
 export { listWorkers, type WorkerView } from './worker-heartbeat';
-export { inTransaction } from './in-transaction';
+export { inTransaction, type InTransactionOptions } from './in-transaction';
 export { queryHot, queryRows } from './query-rows';
 export { Transaction, type TransactionOptions } from './transaction';
 export { Uuids } from './uuids';

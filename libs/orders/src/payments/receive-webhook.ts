@@ -3,6 +3,7 @@ import {
   failpoint,
   type Held,
   inTransaction,
+  type InTransactionOptions,
   isEverybodys,
   isLockOfIds,
   isLockTimeout,
@@ -34,6 +35,8 @@ import { waitNoMore } from '../order/wait-no-more';
 
 /** What a group had to wait for in vain, a table or the host, keeps others for longer: what comes meanwhile is stored. */
 const APPLY_LATER_FOR_MS = 1_000;
+/** Behind a wait in vain: what is left of the three seconds, within which the provider hears of it. */
+const STORE_FOR_MS = 400;
 
 /**
  * Takes a provider's webhooks: verified on the raw bytes, stored, and applied in the same
@@ -110,7 +113,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       return this.#store(tx, provider, notices, () => false);
     };
     // A few short tries, as where another process stores the same.
-    return this.#commit(store, haveWaited ? undefined : sinceMs);
+    return this.#commit(store, haveWaited ? { patienceMs: STORE_FOR_MS } : { sinceMs });
   }
 
   /** Of a group, what is about orders that nobody else is at is applied as it is stored. */
@@ -130,7 +133,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     };
     try {
       const store = (tx: Transaction) => this.#store(tx, provider, notices, isFree, owners);
-      const results = await this.#commit(store, sinceMs);
+      const results = await this.#commit(store, { sinceMs });
       await failpoint('webhook.stored');
       return results;
     } finally {
@@ -146,9 +149,9 @@ export class ReceiveWebhook implements OnApplicationShutdown {
 
   #commit(
     work: (tx: Transaction) => Promise<WebhookResult[]>,
-    sinceMs?: number,
+    patience: Pick<InTransactionOptions, 'sinceMs' | 'patienceMs'>,
   ): Promise<WebhookResult[]> {
-    return inTransaction(this.dataSource, work, { isShared: true, sinceMs });
+    return inTransaction(this.dataSource, work, { isShared: true, ...patience });
   }
 
   /** Applies what may be applied now and stores all; the rest gets a deadline that applies it. */
