@@ -5,7 +5,6 @@ import { silentOrdersTelemetry } from '../../../../test/support/silent-telemetry
 import { startTcpProxy } from '../../../../test/support/tcp-proxy';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ForceCloseOrder } from '../closing/force-close-order';
-import { SettleClosing } from '../closing/settle-closing';
 import { type CloseResult, ForceCloseOrders } from './force-close-orders';
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
@@ -93,13 +92,7 @@ describe('ForceCloseOrders', () => {
     const orders = [await paidOrder(world), await openOrder(world)];
     world.provider.pay(orders[1]?.paymentId ?? '', new Date());
     const ids = orders.map(({ id }) => id);
-    // Its answer is waited for, however long it takes.
-    const settling = world.get(SettleClosing);
-    const soon = jest.spyOn(settling, 'settleSoon');
-    soon.mockImplementation(async (id) => void (await settling.settle(id)));
-    const results = await forceCloseOf(world).run(ids, OLGA);
-    soon.mockRestore();
-    expect(results).toEqual(
+    expect(await forceCloseOf(world).run(ids, OLGA)).toEqual(
       ids.map((orderId) => ({
         ...{ orderId, outcome: 'skipped', status: 'paid', why: 'order_not_closable' },
         message: expect.stringContaining(`Order ${orderId} `),
