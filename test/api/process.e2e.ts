@@ -87,7 +87,7 @@ describe('the process', () => {
   });
 
   describe('on tables of another version', () => {
-    const MINE = 'PageSessionsBySubject1764150000000';
+    const MINE = 'StoppedKinds1764160000000';
     const NEWER = 'OfANewerVersion1999999999999';
     const renamed = async (from: string, to: string): Promise<void> => {
       const client = new Client({ connectionString: database.url });

@@ -4,6 +4,7 @@ import { DrainBatch } from './drain-batch';
 import type { DrainOptions } from './drain-options';
 import type { DrainCounts } from './drain-counts';
 import type { DrainParts, ShardWork } from './drain-parts';
+import type { Standstill } from './handler-health';
 import { KindHealth } from './kind-health';
 import { LateCommits } from './late-commits';
 import { EVERYTHING_MS, LowWater } from './low-water';
@@ -163,6 +164,11 @@ export class Drain {
   /** True while the handler, or what follows its commits, fails for all: only probes are made. */
   get standsStill(): boolean {
     return this.#health.isStopped;
+  }
+
+  /** Why, and for how long; undefined while the kind goes on. */
+  get standstill(): Standstill | undefined {
+    return this.#health.standstill;
   }
 
   /** True where the round that has ended last did so with an error, as where a table is locked. */

@@ -1,6 +1,6 @@
 import { isCanceledStatement, isContention, isInfrastructureError } from './database-errors';
 import type { FollowUpJudge } from './deadline-handler';
-import type { HandlerHealth } from './handler-health';
+import type { HandlerHealth, Standstill } from './handler-health';
 
 /** Of more that fail while others succeed, the first are forgotten. */
 const MOST_KNOWN = 10_000;
@@ -26,6 +26,11 @@ export class FollowUpHealth implements FollowUpJudge {
   /** True while the kind stands still for it. */
   get isStopped(): boolean {
     return this.health.isStopped;
+  }
+
+  /** What it stands still for, and for how long; undefined while the kind goes on. */
+  get standstill(): Standstill | undefined {
+    return this.health.standstill;
   }
 
   /** True when it stands still, and it is not yet time to try again. */

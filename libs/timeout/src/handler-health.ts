@@ -13,6 +13,12 @@ export interface HandlerHealthTelemetry {
   handlerWorks(kind: string): void;
 }
 
+/** Why a kind stands still, and for how long it has. */
+export interface Standstill {
+  readonly error: unknown;
+  readonly forMs: number;
+}
+
 /**
  * Whether a kind's handler works at all. Subjects that fail for the first time while none succeeds
  * speak against the handler, not against themselves: then the kind stands still but for probes,
@@ -24,7 +30,14 @@ export class HandlerHealth {
   #failedSinceSuccess = 0;
   #succeededMs = -Infinity;
   #trustedUntilMs = -Infinity;
-  #stopped: { readonly untilMs: number; readonly waitMs: number } | undefined;
+  #stopped:
+    | {
+        readonly error: unknown;
+        readonly sinceMs: number;
+        readonly untilMs: number;
+        readonly waitMs: number;
+      }
+    | undefined;
 
   constructor(
     private readonly kind: string,
@@ -35,6 +48,13 @@ export class HandlerHealth {
   /** True while the kind stands still. */
   get isStopped(): boolean {
     return this.#stopped !== undefined;
+  }
+
+  /** What its probes failed with last; undefined while the kind goes on. */
+  get standstill(): Standstill | undefined {
+    if (!this.#stopped) return undefined;
+    const { error, sinceMs } = this.#stopped;
+    return { error, forMs: this.nowMs() - sinceMs };
   }
 
   /** True when it stands still, and it is not yet time to try again. */
@@ -73,10 +93,11 @@ export class HandlerHealth {
 
   /** The kind stands still from now on, longer each time. */
   stop(error: unknown): void {
-    const last = this.#stopped?.waitMs;
-    const waitMs = last === undefined ? PROBE_FIRST_MS : Math.min(PROBE_MAX_MS, 2 * last);
-    this.#stopped = { waitMs, untilMs: this.nowMs() + waitMs };
-    if (last === undefined) this.telemetry.handlerFails(this.kind, error);
+    const last = this.#stopped;
+    const nowMs = this.nowMs();
+    const waitMs = last ? Math.min(PROBE_MAX_MS, 2 * last.waitMs) : PROBE_FIRST_MS;
+    this.#stopped = { error, sinceMs: last?.sinceMs ?? nowMs, waitMs, untilMs: nowMs + waitMs };
+    if (!last) this.telemetry.handlerFails(this.kind, error);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { FollowUpHealth } from './follow-up-health';
-import { HandlerHealth, type HandlerHealthTelemetry } from './handler-health';
+import { HandlerHealth, type HandlerHealthTelemetry, type Standstill } from './handler-health';
 
 /** Whether a kind is handled at all: by its handler, and by what follows that one's commits. */
 export class KindHealth {
@@ -30,6 +30,11 @@ export class KindHealth {
   /** True while the kind stands still. */
   get isStopped(): boolean {
     return this.handler.isStopped || this.followUps.isStopped;
+  }
+
+  /** What it stands still for, and for how long; undefined while the kind goes on. */
+  get standstill(): Standstill | undefined {
+    return this.handler.standstill ?? this.followUps.standstill;
   }
 
   /** True when it stands still, and it is not yet time to try again. */

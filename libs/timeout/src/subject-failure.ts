@@ -8,6 +8,7 @@ import type { Failed } from './handle-apart';
 import { holdDeadlines } from './held-deadlines';
 import { ConnectionLostError } from './in-transaction';
 import { isOfOwnConnection } from './own-connection';
+import { storableText } from './storable-text';
 import type { Transaction } from './transaction';
 
 /** The count is a small number in the table. */
@@ -68,8 +69,8 @@ export async function setAside(
   await putBackDeadlines(tx, later);
   await holdDeadlines(
     tx,
-    // Postgres keeps no NUL, which a message has that quotes what could not be read.
-    held.map(({ due, error }) => ({ due, error: String(error).replaceAll('\0', '\ufffd') })),
+    // A message may quote what could not be read.
+    held.map(({ due, error }) => ({ due, error: storableText(String(error)) })),
   );
   tx.afterCommit(() => {
     alarms.ensure(later);

@@ -6,7 +6,9 @@ import { DeadlineStore } from './testing/deadline-store';
 import { HandDriver } from './testing/hand-driver';
 import { TimeoutRun } from './timeout-run';
 import { TimeoutService } from './timeout.service';
-import { listWorkers } from './worker-heartbeat';
+import { listWorkers, type WorkerView } from './worker-heartbeat';
+
+type StoppedKinds = WorkerView['stoppedKinds'] | undefined;
 
 const KIND = 'payment';
 const HOUR_MS = 3_600_000;
@@ -25,10 +27,14 @@ async function where(): Promise<string[]> {
   return rows.map(({ place }) => place);
 }
 
-/** As if so much time had passed. */
+const now = performance.now.bind(performance);
+let passedMs: number;
+beforeEach(() => void (passedMs = 0));
+
+/** As if so much time had passed, each time more. */
 function pass(ms: number): void {
-  const { now } = performance;
-  jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + ms);
+  passedMs += ms;
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + passedMs);
 }
 
 describe('a worker that sweeps every six hours', () => {
@@ -117,12 +123,37 @@ describe('a worker that sweeps every six hours', () => {
     await until('it has told of itself', async () => (await heard()).length > 0);
     expect(await heard()).toMatchObject([{ sweepIntervalMs: 10_000 }]);
     await store.rows(`UPDATE workers SET swept_at = now() - interval '1 hour'`);
-    const { now } = performance;
-    jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 10_000);
+    pass(10_000);
     await until('it is heard again', async () =>
       (await heard()).every(({ silentForMs }) => silentForMs < 60_000),
     );
     expect(swept).toHaveBeenCalledTimes(1);
+  });
+
+  it('tells for as long as its handler fails for all, with what', async () => {
+    const stopped = async () => (await listWorkers(store.dataSource))[0]?.stoppedKinds;
+    const beat = async (say: string, isHeard: (is: StoppedKinds) => boolean): Promise<void> => {
+      pass(10_000);
+      await until(say, async () => isHeard(await stopped()));
+    };
+    await run.start();
+    await until('it has told of itself', async () => (await stopped()) !== undefined);
+    expect(await stopped()).toEqual([]);
+    // As somebody's parser words it, half a surrogate pair among it.
+    const bug = new TypeError('no lines in "\0\ud800"');
+    handled.mockImplementation(() => {
+      throw bug;
+    });
+    await store.add(KIND, Array<number>(20).fill(0));
+    await until('it stands still', () => timeouts.stoppedKinds.length > 0);
+    await beat('it is told', (kinds) => kinds?.length === 1);
+    const reason = 'TypeError: no lines in "\ufffd\ufffd"';
+    expect(await stopped()).toEqual([{ kind: KIND, reason, forMs: expect.any(Number) as number }]);
+    handled.mockReset();
+    pass(10_000);
+    await until('it works again', () => timeouts.stoppedKinds.length === 0);
+    await beat('it is told', (kinds) => kinds?.length === 0);
+    await until('all are handled', async () => (await store.deadlines()).length === 0);
   });
 
   it('sweeps again soon where a sweep has failed, and is heard again then', async () => {

@@ -80,6 +80,7 @@ export class TimeoutRun {
     return this.#heartbeat.beat({
       timerStoreHealthy: this.timeouts.sweep.timerStoreHealthy,
       clockOffsetMs: this.options.parts.clock.offsetMs,
+      stoppedKinds: this.timeouts.stoppedKinds,
     });
   }
 }

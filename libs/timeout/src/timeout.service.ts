@@ -26,6 +26,7 @@ import { TimerStoreHealth } from './timer-store-health';
 import { TimerAbilityError, unseenAlarms } from './timer-limits';
 import type { Transaction } from './transaction';
 import { slotMsOf } from './slots';
+import { type StoppedKind, stoppedKinds } from './stopped-kinds';
 import { VerifyAlarms } from './verify-alarms';
 
 /** Below what a process gets to end in (docs/operations.md). */
@@ -224,6 +225,11 @@ export class TimeoutService {
   /** True while so much is due that batch follows batch: what can wait should give way. */
   get isBursting(): boolean {
     return this.#all().some((drain) => drain.isBursting);
+  }
+
+  /** Kinds whose handlers fail for all, here. */
+  get stoppedKinds(): StoppedKind[] {
+    return stoppedKinds(this.#all());
   }
 
   /** One sweep of everything overdue, however little, and what follows its commits. */

@@ -15,7 +15,7 @@ describe("a worker's heartbeat", () => {
     'is heard although its machine is years %s, as without a battery',
     async (_, clockOffsetMs) => {
       const heartbeat = new WorkerHeartbeat(store.dataSource, 10_000);
-      await heartbeat.beat({ timerStoreHealthy: true, clockOffsetMs });
+      await heartbeat.beat({ timerStoreHealthy: true, clockOffsetMs, stoppedKinds: [] });
       const [seen] = await listWorkers(store.dataSource);
       // As far as the table can say it.
       expect(Math.sign(seen?.clockOffsetMs ?? 0)).toBe(Math.sign(clockOffsetMs));
@@ -25,7 +25,7 @@ describe("a worker's heartbeat", () => {
   );
 
   it('is heard while somebody holds the row of a worker that is long gone', async () => {
-    const health = { timerStoreHealthy: true, clockOffsetMs: 0 };
+    const health = { timerStoreHealthy: true, clockOffsetMs: 0, stoppedKinds: [] };
     await new WorkerHeartbeat(store.dataSource, 10_000).beat(health);
     await store.rows(`UPDATE workers SET swept_at = now() - interval '2 days'`);
     const dba = store.dataSource.createQueryRunner();
@@ -44,7 +44,7 @@ describe("a worker's heartbeat", () => {
   });
 
   it('is not taken of one that was killed while the clock was ahead, and goes on for one that was not', async () => {
-    const health = { timerStoreHealthy: true, clockOffsetMs: 0 };
+    const health = { timerStoreHealthy: true, clockOffsetMs: 0, stoppedKinds: [] };
     const heartbeat = new WorkerHeartbeat(store.dataSource, 10_000);
     await heartbeat.beat(health);
     await new WorkerHeartbeat(store.dataSource, 10_000).beat(health);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { DataSource } from 'typeorm';
 import { queryRows } from './query-rows';
+import type { StoppedKind } from './stopped-kinds';
 
 /** A process that rings and sweeps, as it last said of itself. */
 export interface WorkerView {
@@ -18,7 +19,12 @@ export interface WorkerView {
   readonly clockOffsetMs: number;
   /** How long ago `sweptAt` was, by the database's clock. */
   readonly silentForMs: number;
+  /** Kinds that stood still there at `sweptAt`, and for how long they had. */
+  readonly stoppedKinds: readonly StoppedKind[];
 }
+
+/** What a worker says of itself. */
+export type WorkerHealth = Pick<WorkerView, 'timerStoreHealthy' | 'clockOffsetMs' | 'stoppedKinds'>;
 
 /** Rows of workers that are long gone without a goodbye are cleared away. */
 const FORGET_AFTER = "interval '1 day'";
@@ -51,7 +57,7 @@ export class WorkerHeartbeat {
   }
 
   /** Call it after each sweep that went through, and whenever it is due after one. */
-  async beat(health: { timerStoreHealthy: boolean; clockOffsetMs: number }): Promise<void> {
+  async beat(health: WorkerHealth): Promise<void> {
     this.#beatAtMs = performance.now();
     await queryRows(
       this.dataSource,
@@ -60,11 +66,12 @@ export class WorkerHeartbeat {
            SELECT id FROM workers WHERE id <> $1 AND (swept_at < now() - ${FORGET_AFTER} OR ${IS_AHEAD})
               FOR UPDATE SKIP LOCKED)))
        INSERT INTO workers AS w (id, host, pid, started_at, sweep_interval_ms,
-                                 timer_store_healthy, clock_offset_ms)
-       VALUES ($1, $2, $3, $4, $5, $6, $7)
+                                 timer_store_healthy, clock_offset_ms, stopped_kinds)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
        ON CONFLICT (id) DO UPDATE SET swept_at = now(),
          timer_store_healthy = excluded.timer_store_healthy,
-         clock_offset_ms = excluded.clock_offset_ms`,
+         clock_offset_ms = excluded.clock_offset_ms,
+         stopped_kinds = excluded.stopped_kinds`,
       [
         this.#id,
         hostname(),
@@ -73,6 +80,7 @@ export class WorkerHeartbeat {
         this.#everyMs,
         health.timerStoreHealthy,
         Math.max(-MOST_OFFSET_MS, Math.min(MOST_OFFSET_MS, Math.round(health.clockOffsetMs))),
+        JSON.stringify(health.stoppedKinds),
       ],
     );
   }
@@ -90,8 +98,10 @@ export async function listWorkers(dataSource: DataSource): Promise<WorkerView[]>
     `SELECT id, host, pid, started_at AS "startedAt", swept_at AS "sweptAt",
             sweep_interval_ms AS "sweepIntervalMs", timer_store_healthy AS "timerStoreHealthy",
             clock_offset_ms AS "clockOffsetMs",
+            -- In the tables of an older version there are none.
+            coalesce(to_jsonb(w) -> 'stopped_kinds', '[]') AS "stoppedKinds",
             extract(epoch FROM now() - swept_at) * 1000 AS "silentForMs"
-       FROM workers WHERE NOT (${IS_AHEAD}) ORDER BY swept_at DESC`,
+       FROM workers w WHERE NOT (${IS_AHEAD}) ORDER BY swept_at DESC`,
   );
   return rows.map((row) => ({ ...row, silentForMs: Math.max(0, Number(row.silentForMs)) }));
 }

@@ -2,6 +2,7 @@ import {
   BrakesOfKinds1764140000000,
   Deadlines1763600000000,
   NearAndFarDeadlines1763700210000,
+  StoppedKinds1764160000000,
   SweepShards1763930020000,
   TimeoutBrakes1763600020000,
   timerDriverKinds,
@@ -157,4 +158,5 @@ export const MIGRATIONS = [
   BrakesOfKinds1764140000000,
   CorrectedCaptures1764141000000,
   PageSessionsBySubject1764150000000,
+  StoppedKinds1764160000000,
 ];

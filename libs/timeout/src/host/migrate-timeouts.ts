@@ -2,6 +2,7 @@ import type { MigrationInterface } from 'typeorm';
 import { timerDriverKinds } from '../drivers/registry';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
 import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
+import { StoppedKinds1764160000000 } from '../migrations/1764160000000-stopped-kinds';
 import { SweepShards1763930020000 } from '../migrations/1763930020000-sweep-shards';
 import { BrakesOfKinds1764140000000 } from '../migrations/1764140000000-brakes-of-kinds';
 import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
@@ -20,6 +21,7 @@ const MIGRATIONS = [
   TimeoutSubjects1763701500000,
   SweepShards1763930020000,
   BrakesOfKinds1764140000000,
+  StoppedKinds1764160000000,
 ];
 
 /** Tables that others keep beside those of deadlines. */

@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { insertDeadlines } from '../deadlines';
 import { BrakesOfKinds1764140000000 } from '../migrations/1764140000000-brakes-of-kinds';
+import { StoppedKinds1764160000000 } from '../migrations/1764160000000-stopped-kinds';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
 import { Workers1763600010000 } from '../migrations/1763600010000-workers';
 import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
@@ -47,6 +48,7 @@ export class DeadlineStore {
         NearAndFarDeadlines1763700210000,
         SweepShards1763930020000,
         BrakesOfKinds1764140000000,
+        StoppedKinds1764160000000,
       ],
     });
     await dataSource.initialize();

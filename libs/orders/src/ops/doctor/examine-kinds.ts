@@ -10,10 +10,9 @@ interface LateKind {
   readonly oldestMs: number;
 }
 
-/** Of a handler that fails for all no subject is to blame, so that nothing here tells it from one that nobody has. */
 const FIX =
-  'a handler that "fails for all" says so in its process\' log: mend it; where no process handles this kind, by this very name, start one; ' +
-  'one armed by mistake ends by Timeouts.cancel()';
+  'where its handler fails for all ("handlers", and the log of its process), mend that; where no process handles this kind, by this very name, ' +
+  'start one; one armed by mistake ends by Timeouts.cancel()';
 
 /** From kind to kind by the index: what waits may be millions. */
 const LATE = `

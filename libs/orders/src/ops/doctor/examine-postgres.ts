@@ -15,6 +15,7 @@ import { DEADLINE_KINDS } from '../../order/deadline-table';
 import { latenessLimitMs } from '../../settings/lateness-limit';
 import { type Check, expectation, finding, lookAtAll, ok, unknown, warning } from './check';
 import { examineBrakes } from './examine-brake';
+import { examineHandlers } from './examine-handlers';
 import { examineHeld } from './examine-held';
 import { examineIndexes } from './examine-indexes';
 import { examineKinds } from './examine-kinds';
@@ -56,6 +57,7 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
       ['postgres', 'indexes', async () => [await examineIndexes(dataSource)]],
       ['postgres', 'clock', async () => [await clock(dataSource)]],
       ['timer', 'brake', () => brakeOfDeadlines(dataSource)],
+      ['workers', 'handlers', () => handlers(dataSource)],
       ['flow', 'kinds of hosts', () => kindsOfHosts(dataSource, config)],
       ['flow', 'held beside hosts', () => heldOfTargets(dataSource, config)],
     ]);
@@ -75,6 +77,12 @@ async function heldOfTargets(dataSource: DataSource, config: Config): Promise<Ch
   const targets = await examineTargets(dataSource, config.DATABASE_SCHEMA);
   if (targets.length > 0) return targets;
   return isOfDeadlines(await readMigrations(dataSource)) ? [await examineHeld(dataSource)] : [];
+}
+
+/** Nothing where nobody has migrated. */
+async function handlers(dataSource: DataSource): Promise<Check[]> {
+  const done = await readMigrations(dataSource);
+  return done.has(SUBJECTS) ? [await examineHandlers(dataSource)] : [];
 }
 
 /** Those of orders have a check of their own, with the rest of the installation. */
