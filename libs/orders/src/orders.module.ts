@@ -26,6 +26,7 @@ import { RedisMark } from './ops/redis-mark';
 import { RedisOwner } from './ops/redis-owner';
 import { TellOfProcess, WORKS } from './ops/tell-of-process';
 import { TellOfRedis } from './ops/tell-of-redis';
+import { TellOfTables } from './ops/tell-of-tables';
 import { ORDER_LOCK } from './order/order-guard';
 import { HOOKS_ELSEWHERE } from './order/order-hooks';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
@@ -72,7 +73,7 @@ export class OrdersModule implements OnApplicationShutdown {
       inject: [...(inject ?? [])],
       useFactory: async (...args: unknown[]) => hostSetUp(await make(...args)),
     };
-    return assemble(setUp, { ring: role === 'ring' }, imports);
+    return assemble(setUp, { ring: role === 'ring', isOfHost: true }, imports);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -92,9 +93,10 @@ function assemble(
   {
     ring,
     isVisitor = false,
+    isOfHost = false,
     hooksElsewhere = false,
     providersElsewhere = [],
-  }: Omit<OrdersModuleOptions, 'parts'>,
+  }: Omit<OrdersModuleOptions, 'parts'> & { readonly isOfHost?: boolean },
   imports: DynamicModule['imports'] = [],
 ): DynamicModule {
   const setUp: DynamicModule = {
@@ -148,6 +150,7 @@ function assemble(
       ...findDeadlineHandlers(),
       ...(ring ? [Schedules, CarryOutErrands, ForceCloseOrders, SettlePayment] : []),
       ...(isVisitor ? [] : [TellOfProcess, TellOfRedis]),
+      ...(isOfHost ? [TellOfTables] : []),
     ],
     exports: [
       database,

@@ -132,6 +132,7 @@ export { patiently } from './patiently';
 export { complaintAboutPostgresUrl } from './postgres-url';
 export { complaintAboutSchema } from './schema-name';
 export { askRedisOnce, FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
+export { readMigrations } from './read-migrations';
 export { parseRedisUrl } from './redis-url';
 export { RedisUrlError } from './redis-url.error';
 export { runMigrations } from './run-migrations';

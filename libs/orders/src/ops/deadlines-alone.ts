@@ -1,4 +1,4 @@
-import { isTableLocked, MIGRATIONS_TABLE, queryRows } from '@app/timeout';
+import { isTableLocked, readMigrations } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../config';
 import { createDataSource } from '../data-source';
@@ -6,18 +6,6 @@ import { createDataSource } from '../data-source';
 /** The first tables of the order module, and those of a host's deadlines. */
 const ORDERS = 'Orders1763600001000';
 export const SUBJECTS = 'TimeoutSubjects1763701500000';
-
-/** The names of the migrations that were run here; none where nobody has migrated. */
-export async function readMigrations(dataSource: DataSource): Promise<ReadonlySet<string>> {
-  const [table] = await queryRows<{ exists: boolean }>(
-    dataSource,
-    `SELECT to_regclass('${MIGRATIONS_TABLE}') IS NOT NULL AS exists`,
-  );
-  const rows = table?.exists
-    ? await queryRows<{ name: string }>(dataSource, `SELECT name FROM ${MIGRATIONS_TABLE}`)
-    : [];
-  return new Set(rows.map(({ name }) => name));
-}
 
 /**
  * True for a shop that has deadlines or close targets alone: no settings, Redis or providers of ours are to

@@ -1,5 +1,5 @@
+import { readMigrations } from '@app/timeout';
 import type { DataSource } from 'typeorm';
-import { readMigrations } from './deadlines-alone';
 
 /** By which the tables differ from those of this version; both empty where they are of this one. */
 export interface OtherMigrations {

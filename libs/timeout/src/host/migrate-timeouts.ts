@@ -24,6 +24,12 @@ const MIGRATIONS = [
   StoppedKinds1764160000000,
 ];
 
+/** What makes the tables of deadlines, and those of the drivers that are known here. */
+export const migrationsOfDeadlines = (): Migrations => [
+  ...MIGRATIONS,
+  ...[...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations),
+];
+
 /** Tables that others keep beside those of deadlines. */
 export type Migrations = readonly (new () => MigrationInterface)[];
 
@@ -43,11 +49,10 @@ export function migratePlace(place: Place, more: Migrations = []): Promise<strin
 }
 
 async function migrate(place: Place, more: Migrations, begun: Set<string>): Promise<string[]> {
-  const drivers = [...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations);
   const opened = await place.open({
     name: 'lastcall migrate',
     connections: 2,
-    migrations: [...MIGRATIONS, ...drivers, ...more],
+    migrations: [...migrationsOfDeadlines(), ...more],
     isLimited: false,
   });
   return inMigrationTurn(opened, async (turn) => {

@@ -26,6 +26,7 @@ import { withDeadlineTables } from './missing-deadline-tables';
 import { namedTelemetry } from './named-telemetry';
 import { refusedStart } from './refused-start';
 import { soundTelemetry } from './sound-telemetry';
+import { tellOfOlderTables } from './tell-of-older-tables';
 import type { TimeoutModuleOptions } from './timeout-options';
 import { statements, TimeoutRuntime } from './timeout-runtime';
 
@@ -95,6 +96,7 @@ async function openFirst(
       const arming = await place.open({ name: 'lastcall arm', connections: ARMING_CONNECTIONS });
       return withDeadlineTables(await withOwnSessions(arming), schema);
     }, FOUND);
+    if (!migrates) await tellOfOlderTables(dataSource, schema);
     return { place, dataSource };
   } catch (error) {
     throw refusedStart(error, { postgres, schema, migrates });

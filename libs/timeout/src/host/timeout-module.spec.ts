@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { randomBytes } from 'node:crypto';
-import { Injectable, Scope, type Type } from '@nestjs/common';
+import { Injectable, Logger, Scope, type Type } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Pool } from 'pg';
 import { Column, DataSource, Entity, PrimaryColumn } from 'typeorm';
@@ -314,6 +314,26 @@ describe('TimeoutModule, in a host with tables of its own', () => {
     const module = await start({ migrate: false, schema });
     const made = module.get<Timeouts>(getTimeoutsToken());
     expect(await made.list({ kind })).toEqual([]);
+  });
+
+  it('tells in the log of those that an older version has made, and which migrations they miss', async () => {
+    const schema = 'made_by_an_older';
+    await migrateTimeouts({ postgres: { url: database.url }, schema });
+    const errors = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+    const told = () => errors.mock.calls.map(([text]) => String(text));
+    await start({ migrate: false, schema });
+    expect(told()).toEqual([]);
+    const client = new Pool({ connectionString: database.url, max: 1 });
+    const names = ['StoppedKinds1764160000000', 'SweepShards1763930020000'];
+    await client.query(`DELETE FROM ${schema}.lastcall_migrations WHERE name = ANY ($1)`, [names]);
+    await client.end();
+    await start({ migrate: false, role: 'arm', schema });
+    expect(told()).toEqual([
+      expect.stringMatching(
+        /"made_by_an_older" is of an older version: SweepShards1763930020000, StoppedKinds1764160000000 did not run.*migrateTimeouts\(/,
+      ),
+    ]);
+    errors.mockRestore();
   });
 
   it('lets two weeks pass at once in a test', async () => {

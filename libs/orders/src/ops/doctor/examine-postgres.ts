@@ -3,13 +3,14 @@ import {
   isRefusedByPooler,
   LET_THROUGH,
   queryRows,
+  readMigrations,
   readStopped,
 } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../config';
 import { createDataSource } from '../../data-source';
 import { postgresRefusal } from '../../order/postgres-refusal';
-import { isOfDeadlines, readMigrations, SUBJECTS } from '../deadlines-alone';
+import { isOfDeadlines, SUBJECTS } from '../deadlines-alone';
 import { otherMigrations } from '../other-migrations';
 import { DEADLINE_KINDS } from '../../order/deadline-table';
 import { latenessLimitMs } from '../../settings/lateness-limit';
