@@ -35,9 +35,34 @@ const ROOMS_OF_ORDERS = FLOORS.map((rooms, floor) => {
   });
 });
 
+/** The rooms of libs/timeout/src by floors, as above; the host's, and what puts all together, know them all. */
+const TIMEOUT_FLOORS = [
+  ['database', 'redis'],
+  ['deadlines', 'brake'],
+  ['alarms'],
+  ['draining'],
+  ['sweeping', 'shards'],
+];
+const TIMEOUT = '^libs/timeout/src/';
+const TIMEOUT_ROOMS = TIMEOUT_FLOORS.flat().join('|');
+/** Beside the rooms: ports, errors, time and texts, which know no room. */
+const FOR_ALL_TIMEOUT_ROOMS =
+  '(backoff|causes|clock|errors|every|failpoint|lock|pause|service-level|slots|stray-percent|telemetry|time-limit|timer-driver|timer-limits|uuids|warn)';
+
+const ROOMS_OF_TIMEOUT = TIMEOUT_FLOORS.map((rooms, floor) => {
+  const below = TIMEOUT_FLOORS.slice(0, floor).flat();
+  const from = { path: `${TIMEOUT}(${rooms.join('|')})/`, pathNot: TESTS };
+  const open = ['$1/', ...below.map((room) => `${room}/`), `${FOR_ALL_TIMEOUT_ROOMS}\\.ts$`];
+  const name = `rooms-on-floor-${floor + 1}-of-timeout`;
+  return forbid(name, `${rooms.join(', ')}: see docs/architecture.md`, from, {
+    path: TIMEOUT,
+    pathNot: `${TIMEOUT}(${open.join('|')})`,
+  });
+});
+
 /** What drivers and locks may know of libs/timeout: their ports, and tools that know nothing. */
 const TIMEOUT_PORTS =
-  '(backoff|clock|failpoint|hash-tags|lift-limits|lock|low-water|pause|redis|redis-url|stray-percent|telemetry|time-limit|timer-driver|timer-driver-kind|uuids|with-defaults)\\.ts$';
+  '(clock|database/lift-limits|deadlines/low-water|failpoint|lock|pause|redis/(hash-tags|redis|redis-url)|slots|stray-percent|telemetry|time-limit|timer-driver|timer-driver-kind|uuids|with-defaults)\\.ts$';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
@@ -88,10 +113,20 @@ module.exports = {
       { path: '^(test|bench)/|\\.(spec|long)\\.ts$|/testing/' },
     ),
     ...ROOMS_OF_ORDERS,
+    ...ROOMS_OF_TIMEOUT,
     forbid(
       'every-room-of-orders-has-its-floor',
       'a new room gets its place in FLOORS, and in docs/architecture.md',
       { path: `${ORDERS}[^/]+/`, pathNot: `${ORDERS}(${ROOMS}|migrations)/` },
+      {},
+    ),
+    forbid(
+      'every-room-of-timeout-has-its-floor',
+      'a new room gets its place in TIMEOUT_FLOORS, and in docs/architecture.md',
+      {
+        path: `${TIMEOUT}[^/]+/`,
+        pathNot: `${TIMEOUT}(${TIMEOUT_ROOMS}|drivers|host|locks|migrations|testing)/`,
+      },
       {},
     ),
     forbid(
@@ -109,8 +144,8 @@ module.exports = {
     forbid(
       'drivers-and-locks-know-ports',
       'an alarm clock or a lock knows neither deadlines nor who uses it',
-      { path: '^libs/timeout/src/(drivers|locks)/', pathNot: TESTS },
-      { path: '^libs/timeout/src/[^/]+\\.ts$', pathNot: `^libs/timeout/src/${TIMEOUT_PORTS}` },
+      { path: `${TIMEOUT}(drivers|locks)/`, pathNot: TESTS },
+      { path: TIMEOUT, pathNot: `${TIMEOUT}($1/|${TIMEOUT_PORTS})` },
     ),
     forbid(
       'drivers-know-no-other',
@@ -134,7 +169,7 @@ module.exports = {
       'timeout-names-no-driver',
       'which driver and which lock is for whoever sets it up: only the barrel offers them',
       {
-        path: '^libs/timeout/src/[^/]+\\.ts$',
+        path: `${TIMEOUT}(([^/]+\\.ts$)|(${TIMEOUT_ROOMS})/)`,
         pathNot: `/(index|public|bullmq|postgres|redlock)\\.ts$|${TESTS}`,
       },
       { path: '^libs/timeout/src/(drivers|locks)/' },

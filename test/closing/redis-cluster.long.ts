@@ -1,6 +1,6 @@
 import { examineDependencies, runInvariants } from '@app/orders';
 import { slotAlarm } from '../../libs/timeout/src/slots';
-import { tagIndexOf } from '../../libs/timeout/src/hash-tags';
+import { tagIndexOf } from '../../libs/timeout/src/redis/hash-tags';
 import { OwnCluster } from '../../libs/timeout/src/testing/own-cluster';
 import { AwakeTime } from '../../libs/timeout/src/testing/awake-time';
 import { startTestApp, type TestApp } from '../support/app';

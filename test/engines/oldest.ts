@@ -17,7 +17,7 @@ const { oldestAreMissing, startOldest } = require('../../scripts/services/oldest
 /** All that speaks to Postgres and Redis by itself, and whole lives of orders; CI has forty minutes. */
 const TESTS = ['libs/', 'test/money/'];
 /** Counts blocks that were read, which a session can be made to tell since Postgres 15. */
-const NOT_BEFORE_15 = 'libs/timeout/src/brake.spec.ts';
+const NOT_BEFORE_15 = 'libs/timeout/src/brake/brake.spec.ts';
 
 /** Packages are installed beside it, which takes what they leave. */
 const TWO_WORKERS = '--maxWorkers=2';

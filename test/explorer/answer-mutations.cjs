@@ -95,8 +95,8 @@ const ANSWER_MUTATIONS = [
   seeded(
     'out-of-transaction-ids-as-a-bug',
     'A Postgres without a transaction ID left is a bug of ours, and none that is away',
-    'libs/timeout/src/database-errors.spec.ts',
-    'libs/timeout/src/database-errors.ts',
+    'libs/timeout/src/database/database-errors.spec.ts',
+    'libs/timeout/src/database/database-errors.ts',
     ' || isOutOfTransactionIds(error);',
     ';',
   ),

@@ -2,7 +2,7 @@ import { LastcallError, runInvariants } from '@app/orders';
 import { WatchWaits } from '../../libs/orders/src/ops/watch-waits';
 import { FoldStock } from '../../libs/orders/src/stock/fold-stock';
 import { readOrders } from '../../libs/orders/src/order/order-rows';
-import { UnansweredError } from '../../libs/timeout/src/handle-claimed';
+import { UnansweredError } from '../../libs/timeout/src/draining/handle-claimed';
 import { disputedOf, refundedOf } from '../support/ledger-entry';
 import { relayAll } from '../support/relay-all';
 import { deskFaults, sentByHand } from './desk/desk-checks';

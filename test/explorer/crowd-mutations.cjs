@@ -22,7 +22,7 @@ const CROWD_MUTATIONS = [
     inCrowds: true,
     edits: [
       {
-        file: `${TIMEOUT}sweep.ts`,
+        file: `${TIMEOUT}sweeping/sweep.ts`,
         find: 'lagMs > MISSED_MS',
         replace: 'lagMs > Infinity',
       },
@@ -33,14 +33,18 @@ const CROWD_MUTATIONS = [
     what: 'Claims begin behind what another worker has claimed and then does not handle',
     inCrowds: true,
     edits: [
-      { file: `${TIMEOUT}claim-due.ts`, find: 'least(now(), (', replace: 'coalesce(now(), (' },
+      {
+        file: `${TIMEOUT}draining/claim-due.ts`,
+        find: 'least(now(), (',
+        replace: 'coalesce(now(), (',
+      },
     ],
   },
   {
     name: 'arming-not-repeated',
     what: 'An alarm that the store has refused is forgotten',
     inCrowds: true,
-    edits: [{ file: `${TIMEOUT}alarms.ts`, find: 'this.#keep(left);', replace: '' }],
+    edits: [{ file: `${TIMEOUT}alarms/alarms.ts`, find: 'this.#keep(left);', replace: '' }],
   },
   {
     name: 'dead-worker-keeps-its-shard',
@@ -65,7 +69,7 @@ const CROWD_MUTATIONS = [
     inCrowds: true,
     edits: [
       {
-        file: `${TIMEOUT}drain-batch.ts`,
+        file: `${TIMEOUT}draining/drain-batch.ts`,
         find: 'await shard?.keep(tx, counts, ',
         replace: 'addCounts(total, counts);\n        await shard?.keep(tx, total, ',
       },
@@ -77,12 +81,12 @@ const CROWD_MUTATIONS = [
     inCrowds: true,
     edits: [
       {
-        file: `${TIMEOUT}handle-apart.ts`,
+        file: `${TIMEOUT}draining/handle-apart.ts`,
         find: 'this.options.isJudged && isForAll',
         replace: 'false',
       },
       {
-        file: `${TIMEOUT}handler-health.ts`,
+        file: `${TIMEOUT}draining/handler-health.ts`,
         find: 'return this.#succeededMs >= this.nowMs() - putOffMs;',
         replace: 'return true;',
       },
@@ -94,7 +98,7 @@ const CROWD_MUTATIONS = [
     inCrowds: true,
     edits: [
       {
-        file: `${TIMEOUT}drain.ts`,
+        file: `${TIMEOUT}draining/drain.ts`,
         find: 'if (inMs === undefined || this.#isStopped || this.#probe) return;',
         replace: 'if (inMs !== Infinity) return;',
       },
@@ -106,7 +110,7 @@ const CROWD_MUTATIONS = [
     inCrowds: true,
     edits: [
       {
-        file: `${TIMEOUT}pace.ts`,
+        file: `${TIMEOUT}draining/pace.ts`,
         find: 'this.#loanMs -= plan.restMs + tookMs * share;',
         replace: 'this.#loanMs -= 0 * share;',
       },

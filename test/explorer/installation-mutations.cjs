@@ -187,8 +187,12 @@ const INSTALLATION_MUTATIONS = [
   seeded(
     'migrations-wait-for-ever',
     'A migration waits for a table as long as somebody reads it, and everybody else behind it',
-    'run-migrations.spec.ts',
-    ['patiently.ts', "('lock_timeout', (${limitMs})::text, false)", "('lock_timeout', '0', false)"],
+    'database/run-migrations.spec.ts',
+    [
+      'database/patiently.ts',
+      "('lock_timeout', (${limitMs})::text, false)",
+      "('lock_timeout', '0', false)",
+    ],
   ),
   {
     name: 'function-beyond-its-rights',
@@ -233,7 +237,7 @@ const INSTALLATION_MUTATIONS = [
     spec: 'libs/timeout/src/host/host-handler.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/in-transaction.ts',
+        file: 'libs/timeout/src/database/in-transaction.ts',
         find: 'if (tx.isLent) await resetSession(runner);',
         replace: '',
       },
@@ -254,10 +258,10 @@ const INSTALLATION_MUTATIONS = [
   {
     name: 'store-blamed-for-handlers',
     what: 'The timer store counts as unhealthy while a handler takes long',
-    spec: 'libs/timeout/src/sweep.spec.ts',
+    spec: 'libs/timeout/src/sweeping/sweep.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/left-alone.ts',
+        file: 'libs/timeout/src/sweeping/left-alone.ts',
         find: 'late.filter(({ kind }) => !underWay.includes(kind)),',
         replace: 'late,',
       },
@@ -266,10 +270,10 @@ const INSTALLATION_MUTATIONS = [
   {
     name: 'standstill-passed-on',
     what: 'A handler for which Postgres has ended the transaction is waited for, while another process calls it anew',
-    spec: 'libs/timeout/src/drain-silent-handler.spec.ts',
+    spec: 'libs/timeout/src/draining/drain-silent-handler.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/handle-claimed.ts',
+        file: 'libs/timeout/src/draining/handle-claimed.ts',
         find: 'this.#giveUp();',
         replace: '',
       },
@@ -278,10 +282,10 @@ const INSTALLATION_MUTATIONS = [
   {
     name: 'failed-and-gone-is-silent',
     what: 'Of one that failed nothing is told where somebody else has it by then',
-    spec: 'libs/timeout/src/drain-aside.spec.ts',
+    spec: 'libs/timeout/src/draining/drain-aside.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/drain-aside.ts',
+        file: 'libs/timeout/src/draining/drain-aside.ts',
         find: 'if (!isMine) this.parts',
         replace: 'if (false as boolean) this.parts',
       },
@@ -290,10 +294,10 @@ const INSTALLATION_MUTATIONS = [
   {
     name: 'held-rows-take-the-time',
     what: 'Thousands of rows that somebody holds are all looked at every few seconds, and who is free waits for that',
-    spec: 'libs/timeout/src/suspects.spec.ts',
+    spec: 'libs/timeout/src/draining/suspects.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/suspects.ts',
+        file: 'libs/timeout/src/draining/suspects.ts',
         find: 'const LOOKS_A_SECOND = 100;',
         replace: 'const LOOKS_A_SECOND = Infinity;',
       },
@@ -302,10 +306,10 @@ const INSTALLATION_MUTATIONS = [
   {
     name: 'freed-rows-wait-their-turn',
     what: 'Where thousands of rows were held and are free, each waits for its own turn',
-    spec: 'libs/timeout/src/drain-held-rows.spec.ts',
+    spec: 'libs/timeout/src/draining/drain-held-rows.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/suspects.ts',
+        file: 'libs/timeout/src/draining/suspects.ts',
         find: 'known.length * FOR_EACH_FREE]',
         replace: '0]',
       },
@@ -314,10 +318,10 @@ const INSTALLATION_MUTATIONS = [
   {
     name: 'few-held-rows-end-a-batch',
     what: 'A batch that has met some rows that are held leaves all others untried',
-    spec: 'libs/timeout/src/drain-held-rows.spec.ts',
+    spec: 'libs/timeout/src/draining/drain-held-rows.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/handle-apart.ts',
+        file: 'libs/timeout/src/draining/handle-apart.ts',
         find: 'const MOST_WAITS = 250;',
         replace: 'const MOST_WAITS = 50;',
       },
@@ -329,7 +333,7 @@ const INSTALLATION_MUTATIONS = [
     spec: 'libs/timeout/src/host/host-handler.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/transaction.ts',
+        file: 'libs/timeout/src/database/transaction.ts',
         find: 'this.isLent && endsTransaction(sql)',
         replace: 'this.isLent && sql === ""',
       },
@@ -341,7 +345,7 @@ const INSTALLATION_MUTATIONS = [
     spec: 'libs/timeout/src/host/host-handler.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/lent-transaction.ts',
+        file: 'libs/timeout/src/database/lent-transaction.ts',
         find: "mayEnd(sql) ? { queryMode: 'extended' } : {};",
         replace: '({});',
       },
@@ -350,10 +354,10 @@ const INSTALLATION_MUTATIONS = [
   {
     name: 'all-connections-at-once',
     what: 'A pool opens all of its connections at once',
-    spec: 'libs/timeout/src/connect-in-turn.spec.ts',
+    spec: 'libs/timeout/src/database/connect-in-turn.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/connect-in-turn.ts',
+        file: 'libs/timeout/src/database/connect-in-turn.ts',
         find: 'const AT_ONCE = 4;',
         replace: 'const AT_ONCE = 40;',
       },
@@ -398,10 +402,10 @@ const INSTALLATION_MUTATIONS = [
   {
     name: 'two-rows-of-one-brake',
     what: 'Two workers that judge at the same moment, by two kinds, put on a brake each',
-    spec: 'libs/timeout/src/brakes-apart.spec.ts',
+    spec: 'libs/timeout/src/brake/brakes-apart.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/brake-table.ts',
+        file: 'libs/timeout/src/brake/brake-table.ts',
         find: "await tx.rows('LOCK TABLE timeout_brakes IN SHARE ROW EXCLUSIVE MODE');",
         replace: '',
       },
@@ -425,7 +429,7 @@ const INSTALLATION_MUTATIONS = [
     spec: 'libs/timeout/src/timeout-run.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/sweep.ts',
+        file: 'libs/timeout/src/sweeping/sweep.ts',
         find: 'Math.min(intervalMs, FAILED_AGAIN_MS)',
         replace: 'intervalMs',
       },

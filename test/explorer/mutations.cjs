@@ -88,7 +88,7 @@ const MUTATIONS = [
     spec: 'test/closing/mixed-batch.e2e.ts',
     edits: [
       {
-        file: `${TIMEOUT}lock-batch.ts`,
+        file: `${TIMEOUT}draining/lock-batch.ts`,
         find: "held.outcome !== 'degraded' && !lock.excludesNobody",
         replace: "held.outcome !== 'degraded'",
       },
@@ -149,7 +149,7 @@ const MUTATIONS = [
     spec: 'libs/orders/src/closing/claim-plans.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/pool-options.ts',
+        file: 'libs/timeout/src/database/pool-options.ts',
         find: "const CLAIMING = { enable_bitmapscan: 'off' }",
         replace: "const CLAIMING = { enable_bitmapscan: 'on' }",
       },
@@ -185,7 +185,7 @@ const MUTATIONS = [
     spec: 'libs/orders/src/migrate.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/migration-turn.ts',
+        file: 'libs/timeout/src/database/migration-turn.ts',
         find: 'await turn.query(lifting());',
         replace: '',
       },
@@ -206,10 +206,10 @@ const MUTATIONS = [
   {
     name: 'table-blamed-on-its-subjects',
     what: 'A table that somebody has locked is blamed on the orders that were tried, one by one',
-    spec: 'libs/timeout/src/drain-held-rows.spec.ts',
+    spec: 'libs/timeout/src/draining/drain-held-rows.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/handle-apart.ts',
+        file: 'libs/timeout/src/draining/handle-apart.ts',
         find: 'if (isForAll) throw new TableLockedError(error);',
         replace: '',
       },
@@ -218,10 +218,10 @@ const MUTATIONS = [
   {
     name: 'row-taken-for-a-table',
     what: 'A row that somebody holds is taken for a lock on its table',
-    spec: 'libs/timeout/src/drain-held-rows.spec.ts',
+    spec: 'libs/timeout/src/draining/drain-held-rows.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/database-errors.ts',
+        file: 'libs/timeout/src/database/database-errors.ts',
         find: "!ROW.test(said.where ?? '') && !ASKS",
         replace: '!ASKS',
       },
@@ -230,10 +230,10 @@ const MUTATIONS = [
   {
     name: 'advisory-taken-for-a-table',
     what: 'Whoever waits for an advisory lock in vain fails all others, as if a table were locked',
-    spec: 'libs/timeout/src/drain-held-rows.spec.ts',
+    spec: 'libs/timeout/src/draining/drain-held-rows.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/database-errors.ts',
+        file: 'libs/timeout/src/database/database-errors.ts',
         find: ".test(said.where ?? '') && !ASKS_FOR_ADVISORY.test(sentBefore(error) ?? '')",
         replace: ".test(said.where ?? '')",
       },
@@ -326,10 +326,10 @@ const MUTATIONS = [
   {
     name: 'slow-kinds-take-all-connections',
     what: 'Each slow kind takes all the drainers it may have, until no connection is left',
-    spec: 'libs/timeout/src/further-drainers.spec.ts',
+    spec: 'libs/timeout/src/draining/further-drainers.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/drain.ts',
+        file: 'libs/timeout/src/draining/drain.ts',
         find: 'if (place > 0 && !further.take()) return;',
         replace: '',
       },
@@ -532,7 +532,7 @@ const MUTATIONS = [
     what: 'A batch close that drops orders whose lock somebody holds',
     edits: [
       {
-        file: `${TIMEOUT}drain-aside.ts`,
+        file: `${TIMEOUT}draining/drain-aside.ts`,
         find: '...handled.contended, ...held',
         replace: '...held',
       },

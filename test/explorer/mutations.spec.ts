@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MUTATIONS } from './mutations.cjs';
 
@@ -10,6 +10,11 @@ describe('the seeded bugs', () => {
     const source = readFileSync(join(ROOT, file), 'utf8');
     expect(source.split(find)).toHaveLength(2);
     expect(replace).not.toBe(find);
+  });
+
+  it('are looked for by tests that there are', () => {
+    const specs = MUTATIONS.flatMap(({ spec }) => (spec === undefined ? [] : [spec]));
+    expect(specs.filter((spec) => !existsSync(join(ROOT, spec)))).toEqual([]);
   });
 
   it('have names of their own', () => {

@@ -11,7 +11,7 @@ const SLOT_MS = 100;
 const CROWD = 2_000;
 /** So many are placed by customers: those have alarms, which can vanish. */
 const PLACED = 20;
-/** So late is what a look of a worker counts as missed: MISSED_MS of libs/timeout/src/sweep.ts. */
+/** So late is what a look of a worker counts as missed: MISSED_MS of libs/timeout/src/sweeping/sweep.ts. */
 const MISSED_MS = 500;
 /** All are due before the first is missed: whoever misses it arms what comes due later. */
 const SPAN_MS = 200;

@@ -1,6 +1,6 @@
 import { findRedisBinary } from '../../scripts/services/index.mjs';
 import { OwnCluster } from '../../libs/timeout/src/testing/own-cluster';
-import { hashTags } from '../../libs/timeout/src/hash-tags';
+import { hashTags } from '../../libs/timeout/src/redis/hash-tags';
 import { type Fault, type Step, USUAL_PROCESSES } from './fault';
 import { newExperience } from './experience';
 import { outage } from './redis.faults';

@@ -174,7 +174,7 @@ async function poison(step: Step): Promise<string> {
   assert(left.length === 0, 'the deadline without an order is still there');
   await step.heal(async () => {
     await rig.rows('DROP TRIGGER poisoned ON orders');
-    // As `lastcall timeouts verify` tells the operator to: libs/timeout/src/held-deadlines.ts.
+    // As `lastcall timeouts verify` tells the operator to: libs/timeout/src/deadlines/held-deadlines.ts.
     await rig.rows(
       `WITH released AS (DELETE FROM held_deadlines WHERE subject_id = $1 RETURNING *)
        INSERT INTO deadlines (kind, due_at, subject_id, version)

@@ -4,7 +4,7 @@ import { Test } from '@nestjs/testing';
 import { Pool } from 'pg';
 import { DEADLINE_KINDS } from '../../libs/orders/src/order/deadline-table';
 import { armFromQuery } from '../../libs/timeout/src/host/arm-from-query';
-import { KINDS_OF_ORDERS } from '../../libs/timeout/src/host/kinds-of-orders';
+import { KINDS_OF_ORDERS } from '../../libs/timeout/src/deadlines/kinds-of-orders';
 import {
   DeadlineHandler,
   type Due,

@@ -6,7 +6,7 @@ import {
   type OrderTransition,
 } from '../../libs/orders/src/order/order-hook';
 import { CancelOrder } from '../../libs/orders/src/closing/cancel-order';
-import { queryRows } from '../../libs/timeout/src/query-rows';
+import { queryRows } from '../../libs/timeout/src/database/query-rows';
 import { insertOrders } from '../support/insert-orders';
 import { openWorld, type World } from '../support/world';
 

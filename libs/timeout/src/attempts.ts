@@ -1,8 +1,8 @@
-import type { DueDeadline, FollowUpJudge } from './deadline-handler';
+import type { DueDeadline, FollowUpJudge } from './deadlines/deadline-handler';
 import type { TimeoutService } from './timeout.service';
-import type { Transaction } from './transaction';
+import type { Transaction } from './database/transaction';
 import { backoffMs } from './backoff';
-import { isContention } from './database-errors';
+import { isContention } from './database/database-errors';
 
 /** Work that is about to be tried, and for the how many-th time. */
 export interface Attempt {

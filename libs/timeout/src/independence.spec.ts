@@ -1,10 +1,10 @@
 import { until } from '../../../test/support/until';
-import { DatabaseClock } from './database-clock';
-import type { DeadlineHandler } from './deadline-handler';
-import { Drain } from './drain';
-import { drainDefaults } from './drain-options';
+import { DatabaseClock } from './database/database-clock';
+import type { DeadlineHandler } from './deadlines/deadline-handler';
+import { Drain } from './draining/drain';
+import { drainDefaults } from './draining/drain-options';
 import { NoopLock } from './locks/noop.lock';
-import { type Look, LowWater } from './low-water';
+import { type Look, LowWater } from './deadlines/low-water';
 import { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';

@@ -1,4 +1,4 @@
-import { DatabaseClock } from './database-clock';
+import { DatabaseClock } from './database/database-clock';
 import { NoopLock } from './locks/noop.lock';
 import { silentTelemetry } from './telemetry';
 import { DeadlineStore } from './testing/deadline-store';

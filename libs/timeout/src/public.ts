@@ -18,7 +18,8 @@ export {
 export { migrateTimeouts } from './host/migrate';
 export { MissingDeadlineTablesError } from './host/missing-deadline-tables';
 export { MayNotMigrateError, NoPostgresError } from './host/refused-start';
-export type { ArmedDeadline, HostDeadline, SubjectRef } from './host/subjects';
+export type { HostDeadline, SubjectRef } from './deadlines/host-deadline';
+export type { ArmedDeadline } from './host/subjects';
 export type { HostTelemetry } from './host/sound-telemetry';
 export { TimeoutModule } from './host/timeout.module';
 export type {
@@ -29,11 +30,11 @@ export type {
   TimeoutModuleOptions,
   TimeoutOptionsFactory,
 } from './host/timeout-options';
-export type { BrakeFacts } from './brake-table';
-export type { Stopped } from './brake-desk';
+export type { BrakeFacts } from './brake/brake-table';
+export type { Stopped } from './brake/brake-desk';
 export type { HostBrake } from './host/host-brake';
-export { ReservedKindError } from './host/kinds-of-orders';
-export type { HeldDeadline, Holding } from './held-deadlines';
+export { ReservedKindError } from './deadlines/kinds-of-orders';
+export type { HeldDeadline, Holding } from './deadlines/held-deadlines';
 export { getTimeoutsToken, InjectTimeouts, type KnownDeadline, Timeouts } from './host/timeouts';
 export {
   AmbiguousDeadlineHandlerError,
@@ -48,7 +49,7 @@ export {
 export type { Held, Lock } from './lock';
 export { NoopLock } from './locks/noop.lock';
 export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
-export type { RedisAddress } from './redis';
+export type { RedisAddress } from './redis/redis';
 export type {
   Alarm,
   OnRing,

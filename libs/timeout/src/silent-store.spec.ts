@@ -1,7 +1,7 @@
 import { until } from '../../../test/support/until';
-import { Alarms } from './alarms';
-import { DatabaseClock } from './database-clock';
-import type { Deadline } from './deadline-handler';
+import { Alarms } from './alarms/alarms';
+import { DatabaseClock } from './database/database-clock';
+import type { Deadline } from './deadlines/deadline-handler';
 import { NoopLock } from './locks/noop.lock';
 import { pause } from './pause';
 import { silentTelemetry } from './telemetry';
@@ -10,7 +10,7 @@ import { HandDriver } from './testing/hand-driver';
 import { TimeoutRun } from './timeout-run';
 import { TimeoutService } from './timeout.service';
 import type { Alarm } from './timer-driver';
-import { TimerStoreHealth } from './timer-store-health';
+import { TimerStoreHealth } from './alarms/timer-store-health';
 
 const KIND = 'payment';
 const HOUR_MS = 3_600_000;

@@ -2,16 +2,16 @@ import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { until } from '../../../test/support/until';
-import { DatabaseClock } from './database-clock';
-import type { BatchResult, DeadlineHandler, DueDeadline } from './deadline-handler';
+import { DatabaseClock } from './database/database-clock';
+import type { BatchResult, DeadlineHandler, DueDeadline } from './deadlines/deadline-handler';
 import { MemoryDriver } from './drivers/memory/memory.driver';
 import { NoopLock } from './locks/noop.lock';
 import { silentTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { HandlesDeadline, TimeoutCoreModule } from './timeout-core.module';
 import { TimeoutService } from './timeout.service';
-import { inTransaction } from './in-transaction';
-import type { Transaction } from './transaction';
+import { inTransaction } from './database/in-transaction';
+import type { Transaction } from './database/transaction';
 
 const KIND = 'payment';
 

@@ -9,7 +9,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import type { DeadlineHandler } from './deadline-handler';
+import type { DeadlineHandler } from './deadlines/deadline-handler';
 import { ScopedDeadlineHandlerError } from './errors';
 import { isSingleton } from './host/as-provider';
 import { TimeoutRun } from './timeout-run';

@@ -1,10 +1,10 @@
 import type { DataSource } from 'typeorm';
-import type { BrakeOptions } from './brake';
-import type { DatabaseClock } from './database-clock';
-import type { DrainOptions } from './drain-options';
+import type { BrakeOptions } from './brake/brake';
+import type { DatabaseClock } from './database/database-clock';
+import type { DrainOptions } from './draining/drain-options';
 import type { Lock } from './lock';
 import type { Granularity } from './slots';
-import type { SweepOptions } from './sweep';
+import type { SweepOptions } from './sweeping/sweep';
 import type { TimeoutTelemetry } from './telemetry';
 import type { TimerDriver } from './timer-driver';
 

@@ -1,12 +1,12 @@
 import { until } from '../../../test/support/until';
-import { DatabaseClock } from './database-clock';
+import { DatabaseClock } from './database/database-clock';
 import { NoopLock } from './locks/noop.lock';
 import { silentTelemetry } from './telemetry';
 import { DeadlineStore } from './testing/deadline-store';
 import { HandDriver } from './testing/hand-driver';
 import { TimeoutRun } from './timeout-run';
 import { TimeoutService } from './timeout.service';
-import { listWorkers, type WorkerView } from './worker-heartbeat';
+import { listWorkers, type WorkerView } from './sweeping/worker-heartbeat';
 
 type StoppedKinds = WorkerView['stoppedKinds'] | undefined;
 

@@ -1,7 +1,7 @@
 import { every, type Turns } from './every';
 import type { TimeoutOptions, TimeoutParts } from './timeout-options';
 import type { TimeoutService } from './timeout.service';
-import { WorkerHeartbeat } from './worker-heartbeat';
+import { WorkerHeartbeat } from './sweeping/worker-heartbeat';
 
 /** How often to look whether a sweep is due: in trouble it is every second. */
 const SWEEP_LOOK_MS = 1_000;

@@ -2,7 +2,7 @@ import { DeadlineStore, subject } from './testing/deadline-store';
 import { HandDriver } from './testing/hand-driver';
 import { EFFECTS, handlingOf, KIND, serviceOf } from './testing/service-harness';
 import type { TimeoutService } from './timeout.service';
-import { inTransaction } from './in-transaction';
+import { inTransaction } from './database/in-transaction';
 
 let store: DeadlineStore;
 beforeAll(async () => (store = await DeadlineStore.open()));

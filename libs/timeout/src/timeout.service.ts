@@ -1,33 +1,33 @@
-import { Alarms } from './alarms';
-import { Backfill } from './backfill';
-import { Brake } from './brake';
-import type { Claimant, Deadline, DeadlineHandler } from './deadline-handler';
-import { findAlarm } from './find-alarm';
-import { FurtherDrainers } from './further-drainers';
-import { insertDeadlines, waitingKinds } from './deadlines';
-import { Drain } from './drain';
-import { DriverStart } from './driver-start';
-import { drainDefaults } from './drain-options';
+import { Alarms } from './alarms/alarms';
+import { Backfill } from './alarms/backfill';
+import { Brake } from './brake/brake';
+import type { Claimant, Deadline, DeadlineHandler } from './deadlines/deadline-handler';
+import { findAlarm } from './alarms/find-alarm';
+import { FurtherDrainers } from './draining/further-drainers';
+import { insertDeadlines, waitingKinds } from './deadlines/deadlines';
+import { Drain } from './draining/drain';
+import { DriverStart } from './alarms/driver-start';
+import { drainDefaults } from './draining/drain-options';
 import {
   AmbiguousDeadlineHandlerError,
   UndeclaredDeadlineError,
   UnhandledDeadlineError,
 } from './errors';
-import { EVERYTHING_MS } from './low-water';
+import { EVERYTHING_MS } from './deadlines/low-water';
 import { ShardedSweep } from './shards/sharded-sweep';
-import { Sweep, type SweepCounts, type SweepParts } from './sweep';
+import { Sweep, type SweepCounts, type SweepParts } from './sweeping/sweep';
 import { nobodysContext } from './nobodys-context';
-import { onceFree } from './once-free';
-import { OthersWait } from './others-wait';
+import { onceFree } from './database/once-free';
+import { OthersWait } from './draining/others-wait';
 import { withTimeLimit } from './time-limit';
 import type { Alarm, OnRing, RingAnswer } from './timer-driver';
 import type { TimeoutOptions, TimeoutParts } from './timeout-options';
-import { TimerStoreHealth } from './timer-store-health';
+import { TimerStoreHealth } from './alarms/timer-store-health';
 import { TimerAbilityError, unseenAlarms } from './timer-limits';
-import type { Transaction } from './transaction';
+import type { Transaction } from './database/transaction';
 import { slotMsOf } from './slots';
-import { type StoppedKind, stoppedKinds } from './stopped-kinds';
-import { VerifyAlarms } from './verify-alarms';
+import { type StoppedKind, stoppedKinds } from './draining/stopped-kinds';
+import { VerifyAlarms } from './alarms/verify-alarms';
 
 /** Below what a process gets to end in (docs/operations.md). */
 const STOP_LIMIT_MS = 10_000;

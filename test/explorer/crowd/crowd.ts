@@ -59,7 +59,7 @@ export class CrowdExplorer {
     const timers = {
       ...{ longestMs: LONGEST_TIMER_MS, outsideFromMs: LOOKS_AGAIN_AFTER_MS },
       // Else it is luck whether the machine is slow enough for what comes due within a slot.
-      outsideOf: ['/libs/timeout/src/slot-watch.ts'],
+      outsideOf: ['/libs/timeout/src/draining/slot-watch.ts'],
     };
     return new CrowdExplorer(await Stage.open(timers));
   }

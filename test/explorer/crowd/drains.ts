@@ -1,7 +1,7 @@
 import { type Claimant, type DeadlineHandler, TimeoutService } from '@app/timeout';
-import { drainDefaults } from '../../../libs/timeout/src/drain-options';
-import { OthersWait } from '../../../libs/timeout/src/others-wait';
-import { Pace, paceDefaults } from '../../../libs/timeout/src/pace';
+import { drainDefaults } from '../../../libs/timeout/src/draining/drain-options';
+import { OthersWait } from '../../../libs/timeout/src/draining/others-wait';
+import { Pace, paceDefaults } from '../../../libs/timeout/src/draining/pace';
 import type { Scheduler } from '../scheduler';
 import { HandlerBug } from './handler-bug';
 import type { Mood } from './mood';

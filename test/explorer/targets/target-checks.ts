@@ -1,8 +1,8 @@
 import { LastcallError } from '@app/orders';
 import { isContention } from '@app/timeout';
 import type { Client } from 'pg';
-import { StoodStillError } from '../../../libs/timeout/src/others-errors';
-import { UnansweredError } from '../../../libs/timeout/src/handle-claimed';
+import { StoodStillError } from '../../../libs/timeout/src/database/others-errors';
+import { UnansweredError } from '../../../libs/timeout/src/draining/handle-claimed';
 import { disputedOf, type LedgerEntry, refundedOf } from '../../support/ledger-entry';
 import { EXPIRED, type NumberedOrder, OPEN, PAID } from '../../support/numbered-shop';
 import type { TargetOutside } from './target-outside';

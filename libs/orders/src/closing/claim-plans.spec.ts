@@ -1,6 +1,6 @@
 import { inTransaction } from '@app/timeout';
 import { openWorld, type World } from '../../../../test/support/world';
-import { claimDue } from '../../../timeout/src/claim-due';
+import { claimDue } from '../../../timeout/src/draining/claim-due';
 
 const DUE = 100_000;
 const BATCH = 500;

@@ -31,7 +31,7 @@ export interface WhatToResume {
 const LONGER_THAN_BACKOFF = "interval '5 minutes'";
 
 /**
- * Timeouts that stopped themselves (libs/timeout/src/brake.ts), as operators see and release them: those of orders;
+ * Timeouts that stopped themselves (libs/timeout/src/brake/brake.ts), as operators see and release them: those of orders;
  * of a host beside them where a kind of its brake's is given.
  */
 @Injectable()

@@ -46,10 +46,10 @@ it('shares with the timeouts what they are to share, and nothing else', () => {
   const keys = locked().filter(({ file }) => file.startsWith('libs/timeout/'));
   expect(keys).toEqual([
     {
-      file: 'libs/timeout/src/batch-entry.ts',
+      file: 'libs/timeout/src/draining/batch-entry.ts',
       key: "${keyOfTurns('$1')}, turn",
     },
-    { file: 'libs/timeout/src/migration-turn.ts', key: '$1' },
+    { file: 'libs/timeout/src/database/migration-turn.ts', key: '$1' },
     { file: 'libs/timeout/src/shards/sweep-shards.ts', key: '${OPENING}' },
   ]);
   const written = (file: string, constant: RegExp): string | undefined =>

@@ -34,7 +34,7 @@ const NONE: Seen = { calls: 0, failed: 0 };
 
 /**
  * Listens to what becomes of calls to the provider, and says whether most of them fail: then
- * timeouts that are about to close a lot at once stop (libs/timeout/src/brake.ts), and go on once it answers.
+ * timeouts that are about to close a lot at once stop (libs/timeout/src/brake/brake.ts), and go on once it answers.
  */
 export class ProviderSuspicion {
   readonly #steps: Step[] = [];

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Cluster, type Redis, type RedisOptions } from 'ioredis';
-import { bytesHeard, FAIL_FAST, openRedis, PATIENT, type RedisAddress } from '../redis';
+import { bytesHeard, FAIL_FAST, openRedis, PATIENT, type RedisAddress } from '../redis/redis';
 import { TimeLimitError, withTimeLimit } from '../time-limit';
 import { AlarmStoreError } from './alarm-store.error';
 

@@ -1,6 +1,6 @@
 import { timed } from '../testing/awake-time';
 import type { Alarm, TimerDriver } from '../timer-driver';
-import { hashTags } from '../hash-tags';
+import { hashTags } from '../redis/hash-tags';
 import { describeLock } from '../locks/lock.contract';
 import { RedlockLock } from '../locks/redlock.lock';
 import { Cluster } from 'ioredis';

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock';
-import { hashTagCount, hashTags } from '../hash-tags';
-import type { RedisAddress } from '../redis';
+import { hashTagCount, hashTags } from '../redis/hash-tags';
+import type { RedisAddress } from '../redis/redis';
 import type { TimerDriver, TimerAbilities } from '../timer-driver';
 import type { TimerDriverContext, TimerDriverKind } from '../timer-driver-kind';
 import { spread } from './spread-driver';

@@ -1,4 +1,4 @@
-import { tagIndexOf } from '../hash-tags';
+import { tagIndexOf } from '../redis/hash-tags';
 import type { Alarm, OnRing, Survey, TimerAbilities, TimerDriver } from '../timer-driver';
 
 /** As many as one driver takes at once: each answers in bounded time, and all share this process. */

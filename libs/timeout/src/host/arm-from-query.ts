@@ -1,8 +1,8 @@
 import { Client } from 'pg';
-import { sqlStateOf } from '../database-errors';
-import { lifting } from '../lift-limits';
-import { keepToRate } from '../keep-to-rate';
-import { UNDERSTOOD } from '../session-settings';
+import { sqlStateOf } from '../database/database-errors';
+import { lifting } from '../database/lift-limits';
+import { keepToRate } from '../alarms/keep-to-rate';
+import { UNDERSTOOD } from '../database/session-settings';
 import {
   ArmFromQueryError,
   type ArmFromQueryOptions,
@@ -10,8 +10,12 @@ import {
   type ArmFromQueryResult,
 } from './arm-from-query-options';
 import { searchPathOf } from './connections';
-import { assertNotOfOrders, KINDS_OF_ORDERS, ReservedKindError } from './kinds-of-orders';
-import { MOST_BYTES } from './sound-deadline';
+import {
+  assertNotOfOrders,
+  KINDS_OF_ORDERS,
+  ReservedKindError,
+} from '../deadlines/kinds-of-orders';
+import { MOST_BYTES } from '../deadlines/sound-deadline';
 import { Subjects } from './subjects';
 
 interface Row {

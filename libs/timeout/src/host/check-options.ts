@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { timerDriverKind } from '../drivers/registry';
-import { complaintAboutPostgresUrl } from '../postgres-url';
-import type { RedisAddress } from '../redis';
-import { parseRedisUrl } from '../redis-url';
+import { complaintAboutPostgresUrl } from '../database/postgres-url';
+import type { RedisAddress } from '../redis/redis';
+import { parseRedisUrl } from '../redis/redis-url';
 import { silentTelemetry } from '../telemetry';
 import type { HostPostgres } from './connections';
 import { assertOptions, hasMethods, having, isObject, orElse } from './option-kinds';

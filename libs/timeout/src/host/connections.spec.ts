@@ -9,9 +9,9 @@ import {
   PrimaryColumn,
 } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
-import { isInfrastructureError } from '../database-errors';
-import { inTransaction } from '../in-transaction';
-import { queryRows } from '../query-rows';
+import { isInfrastructureError } from '../database/database-errors';
+import { inTransaction } from '../database/in-transaction';
+import { queryRows } from '../database/query-rows';
 import { findPlace, type HostPostgres } from './connections';
 import { migratePlace } from './migrate-timeouts';
 

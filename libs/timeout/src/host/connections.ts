@@ -1,6 +1,6 @@
 import { Client, type ClientConfig } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
-import { letHear } from '../fenced-manager';
+import { letHear } from '../database/fenced-manager';
 import {
   ANSWER_LIMIT_MS,
   CLAIMING,
@@ -9,10 +9,15 @@ import {
   poolOptions,
   type PoolWish,
   SESSION_LIMITS,
-} from '../pool-options';
-import { openSessions } from '../pooler';
-import { complaintAboutSchema } from '../schema-name';
-import { PEER_LIMITS, sessionAddress, startUpOptions, UNDERSTOOD } from '../session-settings';
+} from '../database/pool-options';
+import { openSessions } from '../database/pooler';
+import { complaintAboutSchema } from '../database/schema-name';
+import {
+  PEER_LIMITS,
+  sessionAddress,
+  startUpOptions,
+  UNDERSTOOD,
+} from '../database/session-settings';
 
 /** TypeORM's data source of the host, of whichever version: where it leads to is used, and its entities. */
 export interface HostDataSource {

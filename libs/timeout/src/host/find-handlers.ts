@@ -3,7 +3,7 @@ import type { DiscoveryService } from '@nestjs/core';
 import { AmbiguousDeadlineHandlerError, ScopedDeadlineHandlerError } from '../errors';
 import { findMarked, isSingleton } from './as-provider';
 import { HANDLER_MARK, type HandlerMark, type HandlesDue } from './deadline-handler.decorator';
-import { canBeArmed, MOST_BYTES } from './sound-deadline';
+import { canBeArmed, MOST_BYTES } from '../deadlines/sound-deadline';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 

@@ -1,4 +1,4 @@
-import { assertSound } from './sound-deadline';
+import { assertSound } from '../deadlines/sound-deadline';
 import { Subjects } from './subjects';
 
 const DUE = { kind: 'trial-end', subjectId: 'ann', dueAt: new Date() };

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { AmbiguousDeadlineHandlerError, DeadlineHandler, type HandlesDue } from '../public';
-import { queryRows } from '../query-rows';
+import { queryRows } from '../database/query-rows';
 import { hostApps, warnedOf } from '../../../../test/support/host-apps';
 
 @DeadlineHandler('trial-end')

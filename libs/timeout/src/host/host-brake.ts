@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
-import type { BrakeOptions } from '../brake';
-import type { BrakeFacts } from '../brake-table';
-import { unattended } from '../unattended';
+import type { BrakeOptions } from '../brake/brake';
+import type { BrakeFacts } from '../brake/brake-table';
+import { unattended } from '../database/unattended';
 
 /** A fifth, as of the order module. */
 const SHARE = 0.2;

@@ -6,7 +6,7 @@ import { until } from '../../../../test/support/until';
 import { runtimeToken, type TimeoutRuntime } from '../module';
 import { DeadlineHandler, type Due, type HandlesDue, type Tx } from '../public';
 import { silentTelemetry } from '../telemetry';
-import { queryRows } from '../query-rows';
+import { queryRows } from '../database/query-rows';
 import { hostApps } from '../../../../test/support/host-apps';
 
 const MANY = 200;

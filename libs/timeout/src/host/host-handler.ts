@@ -4,14 +4,14 @@ import type {
   DeadlineHandler,
   DueDeadline,
   FollowUpJudge,
-} from '../deadline-handler';
-import { HandlerFaultError } from '../handle-apart';
-import { nameSubjects } from '../held-deadlines';
+} from '../deadlines/deadline-handler';
+import { HandlerFaultError } from '../draining/handle-apart';
+import { nameSubjects } from '../deadlines/held-deadlines';
 import type { TimeoutTelemetry } from '../telemetry';
-import type { Transaction } from '../transaction';
+import type { Transaction } from '../database/transaction';
 import type { Due, HandlerMark, HandlesDue, Tx } from './deadline-handler.decorator';
 import { enterHost, leaveHost } from './host-session';
-import { assertNotOfOrders, ReservedKindError } from './kinds-of-orders';
+import { assertNotOfOrders, ReservedKindError } from '../deadlines/kinds-of-orders';
 import { isObject } from './option-kinds';
 import { TAKE_SUBJECTS } from './subjects';
 import { noteSubject } from './why-failed';

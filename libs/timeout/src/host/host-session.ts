@@ -1,5 +1,5 @@
-import { UNDERSTOOD } from '../session-settings';
-import type { Transaction } from '../transaction';
+import { UNDERSTOOD } from '../database/session-settings';
+import type { Transaction } from '../database/transaction';
 
 /** What the host's code may set while it has our transaction, and our own statements behind it go by. */
 const OURS = ['search_path', 'role', 'lock_timeout', 'statement_timeout'].concat(

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { inTransaction } from '../in-transaction';
-import { unlessItStandsStill } from '../stood-still';
+import { inTransaction } from '../database/in-transaction';
+import { unlessItStandsStill } from '../database/stood-still';
 import { findPlace, type HostPostgres } from './connections';
 import type { Tx } from './deadline-handler.decorator';
 import { hostTx } from './host-handler';

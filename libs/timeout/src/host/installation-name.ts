@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { isInfrastructureError, sqlStateOf } from '../database-errors';
-import { queryRows } from '../query-rows';
+import { isInfrastructureError, sqlStateOf } from '../database/database-errors';
+import { queryRows } from '../database/query-rows';
 
 /**
  * What names in a store outside Postgres begin with. A schema is not enough: it is `lastcall` in most

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { QueryFailedError } from 'typeorm';
-import { UnansweredError } from '../handle-claimed';
+import { UnansweredError } from '../draining/handle-claimed';
 import { loggedTelemetry } from './logged-telemetry';
 
 /** As a host's code fails. */

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { isContention } from '../database-errors';
+import { isContention } from '../database/database-errors';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
 import { toldSeldom } from '../told-seldom';
 import { messageOf, stackOf, subjectOf, whyFailed } from './why-failed';

@@ -8,9 +8,9 @@ import { BrakesOfKinds1764140000000 } from '../migrations/1764140000000-brakes-o
 import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
 import { TimeoutSubjects1763701500000 } from '../migrations/1763701500000-timeout-subjects';
 import { Workers1763600010000 } from '../migrations/1763600010000-workers';
-import { inMigrationTurn, makeSchema } from '../migration-turn';
-import { onceBack } from '../once-back';
-import { runMigrations } from '../run-migrations';
+import { inMigrationTurn, makeSchema } from '../database/migration-turn';
+import { onceBack } from '../database/once-back';
+import { runMigrations } from '../database/run-migrations';
 import type { Place } from './connections';
 
 const MIGRATIONS = [

@@ -1,4 +1,4 @@
-import { onceBack } from '../once-back';
+import { onceBack } from '../database/once-back';
 import { checkPlace } from './check-options';
 import { findPlace } from './connections';
 import { migratePlace } from './migrate-timeouts';

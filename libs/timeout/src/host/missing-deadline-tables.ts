@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { assertTable, checked } from '../checked-connections';
+import { assertTable, checked } from '../database/checked-connections';
 
 /** Our tables are not where this process looks for them: nobody has migrated yet, or another schema. */
 export class MissingDeadlineTablesError extends Error {

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 import { wordsOf } from '../causes';
-import { isInfrastructureError, sqlStateOf } from '../database-errors';
+import { isInfrastructureError, sqlStateOf } from '../database/database-errors';
 import type { HostPostgres } from './connections';
 
 const NO_RIGHT = '42501';

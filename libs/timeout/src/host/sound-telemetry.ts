@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { TimeoutTelemetry } from '../telemetry';
-import { unattended } from '../unattended';
+import { unattended } from '../database/unattended';
 
 /** A host's: it may leave out what it does not want to hear. */
 export type HostTelemetry = Pick<TimeoutTelemetry, 'failed'> & Partial<TimeoutTelemetry>;

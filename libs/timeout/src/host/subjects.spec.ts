@@ -3,7 +3,8 @@ import { createTestDatabase, type TestDatabase } from '../../../../test/support/
 import { untilLocksAreWaitedFor } from '../../../../test/support/lock-waits';
 import { fromPg } from './host-transaction';
 import { migrateTimeouts } from './migrate';
-import { type HostDeadline, Subjects, TAKE_SUBJECTS } from './subjects';
+import type { HostDeadline } from '../deadlines/host-deadline';
+import { Subjects, TAKE_SUBJECTS } from './subjects';
 
 const kind = 'trial-end';
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { readMigrations } from '../read-migrations';
+import { readMigrations } from '../database/read-migrations';
 import { migrationsOfDeadlines } from './migrate-timeouts';
 
 /**

@@ -1,6 +1,6 @@
 import type { InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
 import type { Lock } from '../lock';
-import type { RedisAddress } from '../redis';
+import type { RedisAddress } from '../redis/redis';
 import type { TimerDriver } from '../timer-driver';
 import type { HostPostgres } from './connections';
 import type { HostBrake } from './host-brake';

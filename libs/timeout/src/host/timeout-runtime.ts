@@ -5,19 +5,19 @@ import type {
   OnModuleInit,
 } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { closePool } from '../close-pool';
-import { DatabaseClock } from '../database-clock';
+import { closePool } from '../database/close-pool';
+import { DatabaseClock } from '../database/database-clock';
 import { LazilyLoadedError } from '../errors';
 import { every, type Turns } from '../every';
-import { forgetHeld } from '../held-deadlines';
-import { type SweepOptions } from '../sweep';
-import { onceFree } from '../once-free';
+import { forgetHeld } from '../deadlines/held-deadlines';
+import { type SweepOptions } from '../sweeping/sweep';
+import { onceFree } from '../database/once-free';
 import { type TimeoutTelemetry } from '../telemetry';
 import { TimeoutRun } from '../timeout-run';
 import type { TimeoutParts } from '../timeout-options';
 import { TimeoutService } from '../timeout.service';
-import { queryRows } from '../query-rows';
-import type { Transaction } from '../transaction';
+import { queryRows } from '../database/query-rows';
+import type { Transaction } from '../database/transaction';
 import { type Place } from './connections';
 import type { Tx } from './deadline-handler.decorator';
 import { assertFoundInTime, type FoundHandler, madeHandler } from './find-handlers';

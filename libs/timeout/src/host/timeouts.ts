@@ -1,28 +1,27 @@
 import { Inject } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { readStopped, releaseBrakes, type Stopped } from '../brake-desk';
+import { readStopped, releaseBrakes, type Stopped } from '../brake/brake-desk';
 import {
   type HeldDeadline,
   type Holding,
   listHeld,
   readHoldings,
   releaseHeld,
-} from '../held-deadlines';
-import { instantParam } from '../instant-param';
+} from '../deadlines/held-deadlines';
+import { instantParam } from '../database/instant-param';
 import type { TimeoutService } from '../timeout.service';
-import { queryRows } from '../query-rows';
-import type { Transaction } from '../transaction';
+import { queryRows } from '../database/query-rows';
+import type { Transaction } from '../database/transaction';
 import type { HostTransaction } from './host-transaction';
-import { assertNotOfOrders, KINDS_OF_ORDERS, kindsOfHosts } from './kinds-of-orders';
-import { assertSound, assertText, canBeArmed } from './sound-deadline';
+import { assertNotOfOrders, KINDS_OF_ORDERS, kindsOfHosts } from '../deadlines/kinds-of-orders';
+import type { HostDeadline, SubjectRef } from '../deadlines/host-deadline';
+import { assertSound, assertText, canBeArmed } from '../deadlines/sound-deadline';
 import {
   type ArmedDeadline,
   armedFrom,
   type ArmedRow,
-  type HostDeadline,
   LIST_SUBJECTS,
   READ_SUBJECT,
-  type SubjectRef,
   Subjects,
 } from './subjects';
 

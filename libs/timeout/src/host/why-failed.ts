@@ -1,6 +1,6 @@
 import { types } from 'node:util';
-import { isInfrastructureError, sqlStateOf } from '../database-errors';
-import { UnansweredError } from '../handle-claimed';
+import { isInfrastructureError, sqlStateOf } from '../database/database-errors';
+import { UnansweredError } from '../draining/handle-claimed';
 
 /** For whom handlers threw what is an object, for as long as that is known to anybody. */
 const subjects = new WeakMap<object, string>();

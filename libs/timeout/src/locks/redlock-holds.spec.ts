@@ -1,5 +1,5 @@
 import { ExecutionError } from 'redlock';
-import { FAIL_FAST, openRedis } from '../redis';
+import { FAIL_FAST, openRedis } from '../redis/redis';
 import { OwnRedis } from '../testing/own-redis';
 import { keysOf } from '../testing/lock-wish';
 import { Keys } from './keys';

@@ -1,4 +1,4 @@
-import type { RedisAddress } from '../redis';
+import type { RedisAddress } from '../redis/redis';
 
 export interface RedlockLockOptions {
   readonly redis: RedisAddress;

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
-import { tagIndexOf } from '../hash-tags';
+import { tagIndexOf } from '../redis/hash-tags';
 import type { Held, Lock } from '../lock';
 import { pause } from '../pause';
-import { bytesHeard, FAIL_FAST, openRedis } from '../redis';
+import { bytesHeard, FAIL_FAST, openRedis } from '../redis/redis';
 import { type BusyKeys, heldNothing, together, unlocked } from './held';
 import { Keys } from './keys';
 import { REDLOCK_DEFAULTS, type RedlockLockOptions } from './redlock-options';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { beginHeldOpen } from '../../../../test/support/held-open';
 import { until } from '../../../../test/support/until';
-import { DatabaseClock } from '../database-clock';
-import type { BatchResult, DeadlineHandler } from '../deadline-handler';
-import { Drain } from '../drain';
-import { drainDefaults } from '../drain-options';
+import { DatabaseClock } from '../database/database-clock';
+import type { BatchResult, DeadlineHandler } from '../deadlines/deadline-handler';
+import { Drain } from '../draining/drain';
+import { drainDefaults } from '../draining/drain-options';
 import { NoopLock } from '../locks/noop.lock';
-import { EVERYTHING_MS } from '../low-water';
+import { EVERYTHING_MS } from '../deadlines/low-water';
 import { silentTelemetry } from '../telemetry';
 import { DeadlineStore } from '../testing/deadline-store';
 import { drainParts } from '../testing/drain-harness';

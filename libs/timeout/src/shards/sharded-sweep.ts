@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { DataSource } from 'typeorm';
-import type { Drain } from '../drain';
-import { addCounts, type DrainCounts, noCounts } from '../drain-counts';
+import type { Drain } from '../draining/drain';
+import { addCounts, type DrainCounts, noCounts } from '../draining/drain-counts';
 import { every } from '../every';
 import { failpoint } from '../failpoint';
-import { EVERYTHING_MS, LowWater } from '../low-water';
+import { EVERYTHING_MS, LowWater } from '../deadlines/low-water';
 import { pause } from '../pause';
 import { SERVICE_LEVEL_MS } from '../service-level';
 import type { TimeoutTelemetry } from '../telemetry';

@@ -1,11 +1,11 @@
 import type { DataSource } from 'typeorm';
 import { SweepUnderWayError } from '../errors';
-import { inTransaction } from '../in-transaction';
-import { EVERYTHING_MS } from '../low-water';
-import { queryRows } from '../query-rows';
-import type { Transaction } from '../transaction';
-import type { DrainCounts } from '../drain-counts';
-import { type DeadlineRange, inRange, rangeParams } from './deadline-range';
+import { inTransaction } from '../database/in-transaction';
+import { EVERYTHING_MS } from '../deadlines/low-water';
+import { queryRows } from '../database/query-rows';
+import type { Transaction } from '../database/transaction';
+import type { DrainCounts } from '../draining/drain-counts';
+import { type DeadlineRange, inRange, rangeParams } from '../deadlines/deadline-range';
 
 /** A part of a run in somebody's hands: the deadlines of one kind in a range. */
 export interface Shard {

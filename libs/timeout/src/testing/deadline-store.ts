@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { insertDeadlines } from '../deadlines';
+import { insertDeadlines } from '../deadlines/deadlines';
 import { BrakesOfKinds1764140000000 } from '../migrations/1764140000000-brakes-of-kinds';
 import { StoppedKinds1764160000000 } from '../migrations/1764160000000-stopped-kinds';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
@@ -9,9 +9,9 @@ import { Workers1763600010000 } from '../migrations/1763600010000-workers';
 import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
 import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
 import { SweepShards1763930020000 } from '../migrations/1763930020000-sweep-shards';
-import { startUpOptions, UNDERSTOOD } from '../session-settings';
-import { inTransaction } from '../in-transaction';
-import { queryRows } from '../query-rows';
+import { startUpOptions, UNDERSTOOD } from '../database/session-settings';
+import { inTransaction } from '../database/in-transaction';
+import { queryRows } from '../database/query-rows';
 
 export interface StoredDeadline {
   readonly kind: string;

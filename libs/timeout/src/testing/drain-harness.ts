@@ -1,17 +1,17 @@
 import type { DataSource } from 'typeorm';
-import { Alarms } from '../alarms';
-import { Brake } from '../brake';
-import type { DeadlineHandler, DueDeadline } from '../deadline-handler';
-import type { DrainParts } from '../drain-parts';
-import { FurtherDrainers } from '../further-drainers';
+import { Alarms } from '../alarms/alarms';
+import { Brake } from '../brake/brake';
+import type { DeadlineHandler, DueDeadline } from '../deadlines/deadline-handler';
+import type { DrainParts } from '../draining/drain-parts';
+import { FurtherDrainers } from '../draining/further-drainers';
 import type { Lock } from '../lock';
 import { NoopLock } from '../locks/noop.lock';
-import { EVERYTHING_MS } from '../low-water';
+import { EVERYTHING_MS } from '../deadlines/low-water';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
 import type { TimerDriver } from '../timer-driver';
 import { TRUSTED_ABILITIES } from './trusted-abilities';
-import { TimerStoreHealth } from '../timer-store-health';
-import type { Transaction } from '../transaction';
+import { TimerStoreHealth } from '../alarms/timer-store-health';
+import type { Transaction } from '../database/transaction';
 
 const deafDriver: TimerDriver = {
   name: 'deaf',

@@ -1,5 +1,5 @@
-import { DatabaseClock } from '../database-clock';
-import type { DeadlineHandler } from '../deadline-handler';
+import { DatabaseClock } from '../database/database-clock';
+import type { DeadlineHandler } from '../deadlines/deadline-handler';
 import { NoopLock } from '../locks/noop.lock';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
 import type { TimeoutOptions } from '../timeout-options';

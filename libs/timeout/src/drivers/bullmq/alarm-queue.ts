@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { FAIL_FAST, makeOrHangUp, openRedis } from '../../redis';
+import { FAIL_FAST, makeOrHangUp, openRedis } from '../../redis/redis';
 import type { AlarmBoard } from '../../timer-driver-kind';
 import type { RedisTimerOptions } from '../redis-timer';
 import { BULLMQ_DEFAULTS } from './bullmq.options';

@@ -1,6 +1,6 @@
 import { type Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { makeOrHangUp, openRedis, PATIENT, type RedisAddress } from '../../redis';
+import { makeOrHangUp, openRedis, PATIENT, type RedisAddress } from '../../redis/redis';
 import { withTimeLimit } from '../../time-limit';
 
 /** What a job carries: its id is the alarm's id. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { bytesHeard, FAIL_FAST, makeOrHangUp, openRedis } from '../../redis';
+import { bytesHeard, FAIL_FAST, makeOrHangUp, openRedis } from '../../redis/redis';
 import { TimeLimitError, withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
 import { AlarmStoreError } from '../alarm-store.error';

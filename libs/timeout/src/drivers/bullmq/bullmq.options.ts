@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock';
-import type { RedisAddress } from '../../redis';
+import type { RedisAddress } from '../../redis/redis';
 
 export interface BullmqDriverOptions {
   readonly redis: RedisAddress;

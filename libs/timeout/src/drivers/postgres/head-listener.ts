@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Client, type PoolConfig } from 'pg';
-import { lifting } from '../../lift-limits';
+import { lifting } from '../../database/lift-limits';
 import { withTimeLimit } from '../../time-limit';
 import { CHANNEL, headNoticeOf } from './alarm-table';
 

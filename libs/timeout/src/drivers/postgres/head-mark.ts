@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock';
-import { LowWater } from '../../low-water';
+import { LowWater } from '../../deadlines/low-water';
 
 /** So often is looked again for what this process may not have heard of, */
 const AGAIN_MS = 100;
