@@ -45,18 +45,17 @@ it('is where every key comes from that is locked anywhere', () => {
 it('shares with the timeouts what they are to share, and nothing else', () => {
   const keys = locked().filter(({ file }) => file.startsWith('libs/timeout/'));
   expect(keys).toEqual([
-    {
-      file: 'libs/timeout/src/draining/batch-entry.ts',
-      key: "${keyOfTurns('$1')}, turn",
-    },
     { file: 'libs/timeout/src/database/migration-turn.ts', key: '$1' },
+    { file: 'libs/timeout/src/draining/batch-entry.ts', key: "${keyOfTurns('$1')}, turn" },
     { file: 'libs/timeout/src/shards/sweep-shards.ts', key: '${OPENING}' },
   ]);
   const written = (file: string, constant: RegExp): string | undefined =>
     constant
       .exec(readFileSync(join(ROOT, 'libs/timeout/src', file), 'utf8'))?.[1]
       ?.replaceAll('_', '');
-  expect(written('migration-turn.ts', /MIGRATION_LOCK = ([\d_]+);/)).toBe(ADVISORY_LOCKS.migrate);
+  expect(written('database/migration-turn.ts', /MIGRATION_LOCK = ([\d_]+);/)).toBe(
+    ADVISORY_LOCKS.migrate,
+  );
   expect(written('shards/sweep-shards.ts', /OPENING = '(\d+)';/)).toBe(ADVISORY_LOCKS.openSweep);
 });
 
