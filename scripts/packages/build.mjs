@@ -61,7 +61,7 @@ function cliManifest() {
   const { name, version, description, license, engines, oclif, dependencies } =
     read('package.json');
   const { peerDependencies, peerDependenciesMeta } = read('libs/orders/package.json');
-  const used = ['@oclif/core', 'cli-progress', 'cli-table3', 'csv-parse', 'jose'];
+  const used = ['@oclif/core', 'cli-progress', 'cli-table3', 'csv-parse', 'jose', 'string-width'];
   const peers = Object.entries(peerDependencies);
   const isOptional = (/** @type {[string, unknown]} */ [peer]) => peer in peerDependenciesMeta;
   return {

@@ -1,4 +1,4 @@
-import { fittedWidths, shortened, shownWidth } from './fit';
+import { fittedWidths, naturalWidths, shortened } from './fit';
 
 const ID = '0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f';
 const GREEN = `${String.fromCharCode(27)}[32mpaid${String.fromCharCode(27)}[39m`;
@@ -6,7 +6,7 @@ const GREEN = `${String.fromCharCode(27)}[32mpaid${String.fromCharCode(27)}[39m`
 describe('fittedWidths', () => {
   it('leaves a table that fits as it is, colours not counted', () => {
     expect(fittedWidths(['ID', 'STATUS'], [[ID, GREEN]], 80)).toEqual([36, 6]);
-    expect(shownWidth(GREEN)).toBe(4);
+    expect(naturalWidths([''], [[GREEN]])).toEqual([4]);
   });
 
   it('cuts the widest words first, and never an id, an instant or an amount', () => {
@@ -20,6 +20,11 @@ describe('fittedWidths', () => {
     expect(fittedWidths(['AMOUNT', 'WHY'], [['12,345.67 EUR', 'because of this']], 23)).toEqual([
       13, 10,
     ]);
+  });
+
+  it('counts the columns of a terminal: two of a wide character or an emoji, none of an accent', () => {
+    expect(naturalWidths(['', '', ''], [['日本茶', 'The\u0301', '👩‍👩‍👧 🍵']])).toEqual([6, 3, 5]);
+    expect(fittedWidths(['NAME', 'AT'], [['日本茶と急須', '2026-05-01']], 21)).toEqual([11, 10]);
   });
 
   it('gives up where what has to be whole is too wide', () => {

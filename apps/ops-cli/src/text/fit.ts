@@ -1,3 +1,5 @@
+import stringWidth from 'string-width';
+
 /** What must be whole to be of use: ids and instants are copied from a table into a command. */
 const WHOLE = /^(-|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[\d.,:TZ -]+( [A-Z]{3})?)$/;
 const NARROWEST = 10;
@@ -11,17 +13,13 @@ export function shortened(text: string): string {
   return WITH_DISTANCE.exec(text.replace(COLOURS, ''))?.[1] ?? text;
 }
 
-/** As many columns of a terminal as the text takes: colours take none. */
-export function shownWidth(text: string): number {
-  return [...text.replace(COLOURS, '')].length;
-}
-
+/** As many columns of a terminal as each takes: colours take none, and wide characters two. */
 export function naturalWidths(
   titles: readonly string[],
   rows: readonly (readonly string[])[],
 ): number[] {
   return titles.map((title, i) =>
-    Math.max(title.length, ...rows.map((row) => shownWidth(row[i] ?? ''))),
+    Math.max(title.length, ...rows.map((row) => stringWidth(row[i] ?? ''))),
   );
 }
 
