@@ -9,6 +9,8 @@ const OPTIONAL = 'stock';
 /** A million lines are a few hundred megabytes here; more are several files. */
 const MAX_LINES = 1_000_000;
 const MAX_LINE_LENGTH = 10_000;
+/** What stands for bytes that are no character, as the ü of an encoding of old. */
+const UNREADABLE = '\ufffd';
 
 interface CsvRecord {
   readonly record: Readonly<Record<string, string>>;
@@ -17,7 +19,7 @@ interface CsvRecord {
 
 export interface ProductFile {
   readonly lines: readonly ProductLine[];
-  /** What is no number where one is asked for; what else a product must be is asked of the core. */
+  /** What cannot be read, or is no number where one is asked for; what else a product must be is asked of the core. */
   readonly complaints: readonly LineComplaint[];
 }
 
@@ -87,7 +89,9 @@ function productOf(record: Readonly<Record<string, string>>): {
   product: Omit<ProductLine, 'line'>;
   wrong: string[];
 } {
-  const wrong: string[] = [];
+  const wrong = Object.entries(record)
+    .filter(([, text]) => text.includes(UNREADABLE))
+    .map(([column, text]) => `${column} "${text}" is not UTF-8: save it as "CSV UTF-8"`);
   const number = (name: string): number => {
     const text = record[name] ?? '';
     if (/^\d{1,15}$/.test(text)) return Number(text);

@@ -83,6 +83,20 @@ describe('lastcall products', () => {
     expect(await products()).toEqual(before);
   });
 
+  it('refuses a file of another encoding, which would make other names of those in it', async () => {
+    const before = await products();
+    const file = join(folder, 'latin1.csv');
+    writeFileSync(file, `${HEADER}\nCUP,Grüne Tasse,900,EUR,\nTEA,Tea,700,EUR,\n`, 'latin1');
+    const { code, stderr } = await importFile(file, '--yes');
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /^line 2: name "Gr\ufffdne Tasse" is not UTF-8: save it as .+\n.+1 line is wrong/,
+      ),
+    ]);
+    expect(await products()).toEqual(before);
+  });
+
   it.each([
     ['other columns', fileOf('sku,title', 'A,B'), 'lacks name, unitPrice, currency'],
     ['a line with too few', fileOf(HEADER, 'A,B,1'), 'is no CSV'],
