@@ -16,11 +16,13 @@ const isPromised = (/** @type {string} */ entry) =>
 /** Installs them, unless they are there by this lock file; answers with how to find one. */
 export function installTools() {
   const folder = join(OUT, 'tools');
-  const isSame = FILES.every(
-    (file) =>
-      existsSync(join(folder, 'node_modules')) &&
-      readFileSync(join(folder, file), 'utf8') === readFileSync(join(here, file), 'utf8'),
-  );
+  // npm writes it when it is done: where an install was cut off there is none.
+  const isWhole = existsSync(join(folder, 'node_modules', '.package-lock.json'));
+  const isSame =
+    isWhole &&
+    FILES.every(
+      (file) => readFileSync(join(folder, file), 'utf8') === readFileSync(join(here, file), 'utf8'),
+    );
   if (!isSame) {
     mkdirSync(folder, { recursive: true });
     for (const file of FILES) copyFileSync(join(here, file), join(folder, file));
