@@ -67,4 +67,13 @@ describe('a countdown that is shown', () => {
     expect(told.at(-1)).toBeNull();
     expect(jest.getTimerCount()).toBe(0);
   });
+
+  it('tells each second once, where timers come a little before their time', () => {
+    const clock = new ServerClock(() => performance.now() * 0.999);
+    clock.heard(at(0), clock.now(), clock.now());
+    const told: (number | null)[] = [];
+    countdownTo(orderOf({ payBy: at(2_300) }), clock).start((seconds) => told.push(seconds));
+    jest.advanceTimersByTime(2_400);
+    expect(told).toEqual([3, 2, 1, 0]);
+  });
 });

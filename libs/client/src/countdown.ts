@@ -18,12 +18,15 @@ export function countdownTo(order: Order, clock: ServerClock): Countdown {
   let endsAtMs = endOf(order);
   let listener: ((secondsLeft: number | null) => void) | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let said: number | null | undefined;
   const leftMs = (): number | null =>
     endsAtMs === null ? null : Math.max(0, endsAtMs - clock.serverNowMs());
   const tick = (): void => {
     clearTimeout(timer);
     const left = leftMs();
-    listener?.(left === null ? null : Math.ceil(left / 1_000));
+    const seconds = left === null ? null : Math.ceil(left / 1_000);
+    // Timers come up to a millisecond early: then the second is the same still.
+    if (listener && seconds !== said) listener((said = seconds));
     // To the instant at which another whole second is gone; a corrected clock moves it.
     if (left && listener) timer = setTimeout(tick, left % 1_000 || 1_000);
   };
@@ -35,6 +38,7 @@ export function countdownTo(order: Order, clock: ServerClock): Countdown {
     },
     start(onSecond) {
       listener = onSecond;
+      said = undefined;
       tick();
       return () => {
         listener = undefined;
