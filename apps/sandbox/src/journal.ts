@@ -1,7 +1,5 @@
-import { createReadStream } from 'node:fs';
 import { mkdir, open, rename, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Dispute, Payment, Refund } from './payment';
 import type { WebhookEvent } from './webhook-event';
 
@@ -110,11 +108,10 @@ async function replay(path: string, restore: (record: JournalRecord) => void): P
     throw error;
   });
   if (file === null) return;
-  await file.close();
 
   let lineNumber = 0;
   let broken: { line: number; cause: unknown } | null = null;
-  for await (const line of createInterface({ input: createReadStream(path) })) {
+  for await (const line of linesOf(file)) {
     lineNumber += 1;
     if (broken !== null) break;
     try {
@@ -127,4 +124,16 @@ async function replay(path: string, restore: (record: JournalRecord) => void): P
   if (broken !== null && broken.line < lineNumber) {
     throw new Error(`${FILE_NAME} is damaged at line ${broken.line}`, { cause: broken.cause });
   }
+}
+
+/** By line feeds alone: from Node 24 on readline ends lines where a name has U+2028, too, which JSON leaves as it is. */
+async function* linesOf(file: FileHandle): AsyncGenerator<string> {
+  let rest = '';
+  const texts: AsyncIterable<string> = file.createReadStream({ encoding: 'utf8' });
+  for await (const text of texts) {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
 }

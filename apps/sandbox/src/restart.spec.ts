@@ -121,6 +121,17 @@ it('forgives a torn last line and nothing else', async () => {
   expect(await readFile(path, 'utf8')).toBe(`damaged\n${sound}`);
 });
 
+it('keeps names of several lines, whatever a Node takes for the end of one', async () => {
+  const id = await sandbox.openPayment({
+    lines: [{ name: 'Tea\u2028green\u2029\r\n100 g', quantity: 1, unitPrice: 1999 }],
+  });
+  const before = (await sandbox.get(`/v1/payments/${id}`)).body;
+  await restart();
+  await restart();
+  const { body } = await sandbox.get(`/v1/payments/${id}`);
+  expect({ ...body, checkoutUrl: before.checkoutUrl }).toEqual(before);
+});
+
 it('keeps the file short', async () => {
   const id = await sandbox.openPayment();
   for (let count = 0; count < 10; count += 1) {
