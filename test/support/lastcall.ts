@@ -212,9 +212,9 @@ function environment(config: Config | undefined): Record<string, string> {
 }
 
 function startedBy(command: readonly string[], { tty, shell }: RunOptions): readonly string[] {
-  if (tty) return onTerminal(command);
-  if (shell === undefined) return command;
-  return ['bash', '-c', `set -o pipefail; ${quoted(command)} ${shell}`];
+  const started =
+    shell === undefined ? command : ['bash', '-c', `set -o pipefail; ${quoted(command)} ${shell}`];
+  return tty ? onTerminal(started) : started;
 }
 
 const quoted = (command: readonly string[]): string =>

@@ -4,7 +4,9 @@ type Style = Parameters<typeof styleText>[0];
 
 /** `hasColors` knows NO_COLOR, FORCE_COLOR and dumb terminals; a pipe has no such method. */
 function styled(stream: NodeJS.WriteStream, style: Style): (text: string) => string {
-  return (text) => (stream.isTTY && stream.hasColors() ? styleText(style, text) : text);
+  // Left to itself styleText looks at stdout, whichever stream it is for.
+  const options = { validateStream: false };
+  return (text) => (stream.isTTY && stream.hasColors() ? styleText(style, text, options) : text);
 }
 
 /** Colours by meaning, for a terminal that wants them. */
