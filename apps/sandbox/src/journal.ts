@@ -18,6 +18,9 @@ export interface Journal {
 const FILE_NAME = 'ledger.jsonl';
 const LINES_PER_WRITE = 1000;
 
+/** What is wrong with the ledger of a folder, and how to mend it. */
+export class LedgerError extends Error {}
+
 export const noJournal: Journal = {
   append: () => Promise.resolve(),
   flush: () => Promise.resolve(),
@@ -50,6 +53,9 @@ export async function openJournal(
     }
     await compacted.appendFile(lines.join(''));
     await compacted.datasync();
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new LedgerError(`${compactedPath} cannot be written: ${message}`, { cause });
   } finally {
     await compacted.close();
   }
@@ -122,7 +128,9 @@ async function replay(path: string, restore: (record: JournalRecord) => void): P
   }
   // The last line may be torn: the process died while writing it and told nobody about it.
   if (broken !== null && broken.line < lineNumber) {
-    throw new Error(`${FILE_NAME} is damaged at line ${broken.line}`, { cause: broken.cause });
+    const mend = 'remove that line, or the file to begin with no payments';
+    const { line, cause } = broken;
+    throw new LedgerError(`${path} is damaged at line ${line}: ${mend}`, { cause });
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -39,6 +39,21 @@ it('names the data folder that is a file, or lies in one', async () => {
     expect(words).toMatch(/^SANDBOX_DATA is no folder that can be written to: .*file/);
   }
   await rm(folder, { recursive: true });
+});
+
+it('names the ledger that is damaged or has no room, and how to mend it', async () => {
+  const dataFolder = await mkdtemp(join(tmpdir(), 'sandbox-'));
+  const file = join(dataFolder, 'ledger.jsonl');
+  await writeFile(file, '[]\ndamaged\n[]\n');
+  expect(await wordsFor({ dataFolder })).toBe(
+    `${file} is damaged at line 2: remove that line, or the file to begin with no payments`,
+  );
+  await writeFile(file, '[{"event":{"id":"evt_1","status":"delivered"}}]\n');
+  await symlink('/dev/full', `${file}.new`);
+  expect(await wordsFor({ dataFolder })).toBe(
+    `${file}.new cannot be written: ENOSPC: no space left on device, write`,
+  );
+  await rm(dataFolder, { recursive: true });
 });
 
 it('has no words for what nobody expected', () => {
