@@ -3,7 +3,15 @@ import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { isAlive } from '../services/index.mjs';
-import { SERVERS_ELSEWHERE, filesOf, launches, pidsOf, running, runtimeOf } from './launches';
+import {
+  SERVERS_ELSEWHERE,
+  filesOf,
+  launches,
+  pidsOf,
+  running,
+  runtimeOf,
+  standInsRunning,
+} from './launches';
 
 jest.setTimeout(60_000);
 
@@ -78,6 +86,13 @@ it('shows what is wrong with the settings, and stops what it had started', async
   expect(filesOf(stage.home)).toContain('postgres');
   expect(existsSync(join(stage.home, 'postgres', 'postmaster.pid'))).toBe(false);
   expect(existsSync(join(stage.home, 'redis', 'redis.pid'))).toBe(false);
+});
+
+it('leaves nothing running where what it has started cannot be written down', async () => {
+  const launched = stage.start({ ...SERVERS_ELSEWHERE, STAND_IN_MIGRATE: 'fills the disk' });
+  expect(await launched.exitCode()).toBe(1);
+  expect(launched.output()).toContain('ENOSPC: no space left on device');
+  expect(standInsRunning()).toEqual([]);
 });
 
 it('shows the last words of an app that does not start', async () => {

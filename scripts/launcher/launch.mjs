@@ -205,14 +205,15 @@ class Launcher {
   }
 
   /**
-   * From here on it is written down, stopped in its turn, and missed when it ends by itself.
+   * From here on it is stopped in its turn, missed when it ends by itself, and written down.
    * @param {string} name
    * @param {{ pid: number, exited: Promise<string>, stop(): Promise<void>, output?: () => string }} service
    */
   #keep(name, { pid, exited, stop, output }) {
-    this.#processes?.add(name, pid);
+    // Stopped also where it cannot be written down, as on a full disk.
     this.#undo.push(stop);
     this.#losses.push(exited.then((how) => `${name} ${how}\n${output?.() ?? ''}`.trimEnd()));
+    this.#processes?.add(name, pid);
   }
 
   /**

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,6 +25,8 @@ process.on('SIGTERM', () => setTimeout(() => {
 `;
 const MIGRATE = `
 if (process.env.STAND_IN_MIGRATE === 'refuses') { console.error('These settings are wrong:\\n  PORT'); process.exit(1); }
+// From here on nothing can be written down.
+if (process.env.STAND_IN_MIGRATE === 'fills the disk') require('node:fs').symlinkSync('/dev/full', process.env.LASTCALL_HOME + '/processes.json');
 `;
 export const SERVERS_ELSEWHERE = {
   DATABASE_URL: 'postgres://lastcall:hidden@127.0.0.1:1/lastcall',
@@ -101,6 +103,14 @@ function launchIn(home: string, env: Record<string, string>): Launched {
     },
   };
 }
+
+/** The command lines of stand-ins that run for launchers of this file. */
+export const standInsRunning = (): string[] =>
+  execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })
+    .split('\n')
+    .filter(
+      (line) => line.includes(join(folder, 'sandbox.js')) || line.includes(join(folder, 'app.js')),
+    );
 
 export const running = 'lastcall is running';
 export const filesOf = (where: string): string[] => readdirSync(where).sort();
