@@ -17,8 +17,9 @@ export class Interruption {
     return this.#second.signal;
   }
 
-  end() {
-    this.#first.abort();
+  /** @param {string} [signal] passed on to whatever command is under way */
+  end(signal = 'SIGTERM') {
+    this.#first.abort(signal);
   }
 
   /**
@@ -27,18 +28,19 @@ export class Interruption {
    */
   listen(env, say) {
     let firstAt = 0;
-    const interrupt = () => {
+    /** @param {string} [name] */
+    const interrupt = (name) => {
       if (!this.signal.aborted) {
         firstAt = performance.now();
         say('Stopping (again Ctrl-C: without waiting for the app)');
-        this.end();
+        this.end(name);
       } else if (performance.now() - firstAt > SAME_SIGNAL_MS) {
         this.#second.abort();
       }
     };
     for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, interrupt);
     // npm passes SIGTERM on to the shell it runs scripts with, and the shell dies of it alone.
-    if (env.npm_lifecycle_event) onParentGone(interrupt);
+    if (env.npm_lifecycle_event) onParentGone(() => interrupt());
   }
 }
 

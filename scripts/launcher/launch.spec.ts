@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { isAlive } from '../services/index.mjs';
 import {
@@ -84,6 +85,20 @@ it('on Ctrl-C stops the app before the rest, and leaves nothing running', async 
   expect(pids.filter(isAlive)).toEqual([]);
   expect(filesOf(stage.home)).toEqual(['logs', 'order-of-stops', 'secrets.json']);
 });
+
+it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  'on %s ends what it waits for before anything runs, and says no more of it',
+  async (signal) => {
+    const launched = stage.start({ ...SERVERS_ELSEWHERE, STAND_IN_MIGRATE: 'takes long' });
+    const file = join(stage.home, 'migrating');
+    while (!existsSync(file) || readFileSync(file, 'utf8') === '') await pause(20);
+    const pid = Number(readFileSync(file, 'utf8'));
+    expect(await launched.stop(signal)).toBe(0);
+    expect(isAlive(pid)).toBe(false);
+    expect(launched.output()).toMatch(/^Stopping .+\n$/);
+    expect(filesOf(stage.home)).toEqual(['migrating', 'secrets.json']);
+  },
+);
 
 it('a second Ctrl-C does not wait for the app, and still leaves nothing running', async () => {
   const launched = stage.start({ ...SERVERS_ELSEWHERE, STAND_IN_DRAIN_MS: '600000' });

@@ -25,6 +25,10 @@ process.on('SIGTERM', () => setTimeout(() => {
 `;
 const MIGRATE = `
 if (process.env.STAND_IN_MIGRATE === 'refuses') { console.error('These settings are wrong:\\n  PORT'); process.exit(1); }
+if (process.env.STAND_IN_MIGRATE === 'takes long') {
+  setTimeout(() => {}, 20_000);
+  require('node:fs').writeFileSync(process.env.LASTCALL_HOME + '/migrating', String(process.pid));
+}
 // From here on nothing can be written down.
 if (process.env.STAND_IN_MIGRATE === 'fills the disk') require('node:fs').symlinkSync('/dev/full', process.env.LASTCALL_HOME + '/processes.json');
 `;
