@@ -81,7 +81,7 @@ function checkHeader(file: string, header: string[]): string[] {
   const what = missing.length > 0 ? `lacks ${missing.join(', ')}` : `has ${unknown.join(', ')}`;
   throw usageFailure(
     `The first line of ${file} ${what}`,
-    `its columns are ${COLUMNS.join(',')} and, where wanted, ${OPTIONAL}`,
+    `its columns are ${COLUMNS.join(',')} and, where wanted, ${OPTIONAL}, with commas between them`,
   );
 }
 

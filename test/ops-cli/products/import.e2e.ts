@@ -99,6 +99,7 @@ describe('lastcall products', () => {
 
   it.each([
     ['other columns', fileOf('sku,title', 'A,B'), 'lacks name, unitPrice, currency'],
+    ['semicolons', fileOf(HEADER.replaceAll(',', ';'), 'A;B;1;EUR;'), 'with commas between them'],
     ['a line with too few', fileOf(HEADER, 'A,B,1'), 'is no CSV'],
     ['nothing in it', fileOf(HEADER), 'has no products'],
     ['no file', join(folder, 'none.csv'), 'cannot be read (ENOENT)'],
