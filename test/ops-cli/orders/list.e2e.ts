@@ -88,6 +88,7 @@ describe('lastcall orders list', () => {
     [['--since', '2026-05-01 (CEST)'], '"2026-05-01 (CEST)" is no instant'],
     [['--amount', '..'], '".." is no amount'],
     [['--cursor', '17'], '"17" is not the id of an order'],
+    [['--id', `${'0'.repeat(32)}1`], 'is not how an id begins: at most 32 digits'],
     [['--colour'], 'Nonexistent flag: --colour'],
   ])('refuses %j as misuse', async (flags, why) => {
     const { code, stdout, stderr } = await lastcall(world.config, ['orders', 'list', ...flags]);

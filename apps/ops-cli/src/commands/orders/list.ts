@@ -42,8 +42,11 @@ export default class OrdersList extends OpsCommand {
       description: 'only whose id begins so',
       helpValue: 'PREFIX',
       parse: async (text) => {
-        if (/^[0-9a-f][0-9a-f-]{0,35}$/i.test(text)) return text;
-        throw usageFailure(`"${text}" is not how an id begins: digits, a to f and hyphens`);
+        const { length } = text.replaceAll('-', '');
+        if (/^[0-9a-f][0-9a-f-]{0,35}$/i.test(text) && length <= 32) return text;
+        throw usageFailure(
+          `"${text}" is not how an id begins: at most 32 digits or a to f, and hyphens`,
+        );
       },
     }),
     since: instant({ description: 'only placed since then' }),
