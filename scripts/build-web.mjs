@@ -2,7 +2,6 @@
 // those names, and the texts in all languages.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { projectFolder } from './services/folders.mjs';
 
@@ -10,7 +9,7 @@ const WEB = join(projectFolder, 'apps', 'web');
 const ENTRIES = ['checkout/checkout.tsx', 'shop/shop.tsx', 'console/console.tsx'];
 
 /** @param {string} folder what it writes into; emptied before */
-export async function buildWeb(folder) {
+async function buildWeb(folder) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const { metafile } = await build({
@@ -45,7 +44,5 @@ export async function buildWeb(folder) {
   writeFileSync(join(folder, 'messages.json'), JSON.stringify(messages));
 }
 
-const [, entry, folder] = process.argv;
-if (entry && import.meta.url === pathToFileURL(entry).href) {
-  await buildWeb(folder ?? join(projectFolder, 'dist', 'web'));
-}
+const [, , folder = join(projectFolder, 'dist', 'web')] = process.argv;
+await buildWeb(folder);
