@@ -30,7 +30,7 @@ const read = (file) => JSON.parse(readFileSync(file, 'utf8'));
 const write = (file, content) => writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`);
 
 /** @param {string} folder @returns {string} the version that comes next */
-export function countOn(folder) {
+function countOn(folder) {
   const { bin } = installTools();
   run(bin('changeset'), ['version'], { cwd: folder });
   const { version } = read(join(folder, 'package.json'));

@@ -16,7 +16,7 @@ import { lastLines, openLog } from './log-files.mjs';
 const PROBE_INTERVAL_MS = 40;
 const READY_LIMIT_MS = 60_000;
 
-export class ServiceStartError extends Error {
+class ServiceStartError extends Error {
   /**
    * @param {string} service
    * @param {string} reason

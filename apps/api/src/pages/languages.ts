@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 
 /** The first language of `Accept-Language` that there are texts in; `wanted` goes before it. */
-export function chooseLanguage(
+function chooseLanguage(
   available: readonly string[],
   accepted: string | undefined,
   wanted: unknown,
