@@ -41,11 +41,15 @@ describe('docs/architecture.md', () => {
     expect(drawn.sort()).toEqual(known.sort());
   });
 
-  it('has a row for each room of libs/orders', () => {
-    const folders = readdirSync(join(ROOT, 'libs/orders/src'), { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && entry.name !== 'migrations')
+  it.each([
+    ['orders', 0, ['migrations']],
+    ['timeout', 1, ['drivers', 'locks', 'migrations', 'testing']],
+  ])('has a row for each room of libs/%s', (library, nth, others) => {
+    const folders = readdirSync(join(ROOT, 'libs', library, 'src'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !others.includes(entry.name))
       .map(({ name }) => name);
-    const rooms = [...text.matchAll(/^\| \d +\| `(\w+)\/`/gm)].map((row) => row[1]);
+    const table = text.split(/^\| floor \| room .*$/m)[nth + 1]?.split('\n\n')[0] ?? '';
+    const rooms = [...table.matchAll(/^\| \d +\| `(\w+)\/`/gm)].map((row) => row[1]);
     expect(rooms.sort()).toEqual(folders.sort());
   });
 });
