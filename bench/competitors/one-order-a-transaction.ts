@@ -9,6 +9,7 @@ interface Parts {
 GroupCommit.prototype.submit = async function (request: unknown) {
   const [result] = await (this as unknown as Parts).carryOut([request], {
     haveWaited: false,
+    waitsFor: undefined,
     sinceMs: performance.now(),
     beganMs: performance.now(),
   });

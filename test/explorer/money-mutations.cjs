@@ -319,8 +319,8 @@ const MONEY_MUTATIONS = [
     'Each piece of a group waits for as long as the group has waited',
     `${ORDERS}group-commit.spec.ts`,
     'group-commit.ts',
-    'isHeld ? { haveWaited: true, beganMs: performance.now() } : tried',
-    'tried',
+    'const have = isHeld',
+    'const have = !isHeld',
   ),
   seeded(
     'youngest-of-a-group',
@@ -335,8 +335,8 @@ const MONEY_MUTATIONS = [
     'One who has waited for long makes those who have not wait no longer either',
     `${ORDERS}group-commit.spec.ts`,
     'group-commit.ts',
-    'group[0] && isOld(group[0], nowMs) !== isOld(waiting, nowMs)',
-    'false',
+    'if (isOld(first, nowMs) !== isOld(other, nowMs)) return false;',
+    '',
   ),
   seeded(
     'held-product-and-table-added-up',

@@ -456,6 +456,30 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'products-without-a-queue',
+    what: 'Who finds a product held again and again goes on to look now and then, and others have it each time',
+    spec: 'libs/orders/src/placing/products-in-turn.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}placing/place-order.ts`,
+        find: 'waitsFor !== undefined && !(await waitInTurn(tx, waitsFor))',
+        replace: 'false',
+      },
+    ],
+  },
+  {
+    name: 'waits-in-vain-again',
+    what: 'Who has waited in vain for what somebody keeps waits again at once, and a lane is gone for strangers',
+    spec: 'libs/orders/src/group-commit-needs.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}group-commit.ts`,
+        find: 'performance.now() + WAITS_AGAIN_AFTER_MS',
+        replace: 'performance.now()',
+      },
+    ],
+  },
+  {
     name: 'long-windows-among-the-near',
     what: 'The deadline of an order is where rings and sweeps look, however long its window',
     spec: 'libs/orders/src/placing/place-order.spec.ts',

@@ -53,10 +53,12 @@ describe('GroupCommit, where requests need something to themselves', () => {
   function withHeld(options: Partial<GroupCommitOptions<string>> = {}, failsGroups = false) {
     const held = new Set(['b']);
     const asked: string[][] = [];
+    const waited: { waitsFor: string; group: readonly string[] }[] = [];
     const heldOf = (request: string) => needsOf(request).filter((need) => held.has(need));
     const groups = new GroupCommit<string, string>(
-      async (group) => {
+      async (group, { waitsFor }) => {
         asked.push([...group]);
+        if (waitsFor !== undefined) waited.push({ waitsFor, group });
         await turn();
         const isAlone = group.length === 1;
         if (failsGroups && !isAlone && group.some((request) => heldOf(request).length > 0)) {
@@ -73,7 +75,7 @@ describe('GroupCommit, where requests need something to themselves', () => {
         isEverybodys: () => !failsGroups,
       },
     );
-    return { held, asked, groups };
+    return { held, asked, waited, groups };
   }
 
   it('keeps who needs what somebody holds, and nobody else, until it is free', async () => {
@@ -96,6 +98,22 @@ describe('GroupCommit, where requests need something to themselves', () => {
     expect(tookMs).toBeLessThan(2_900);
     for (const one of kept) expect(one).toMatchObject({ reason: tired(['b']) });
     expect(asked.length).toBeLessThan(50);
+    await groups.drained();
+  });
+
+  it('waits for what is held again and again, with nobody who does not need it, and seldom where in vain', async () => {
+    const { waited, groups } = withHeld({ canWaitFor: (need) => need === 'b' });
+    const all = ['b', 'a+b', 'c', 'b'].map((request) => groups.submit(request));
+    const kept = await Promise.allSettled(all);
+    expect(kept.map(({ status }) => status)).toEqual([
+      ...['rejected', 'rejected'],
+      ...['fulfilled', 'rejected'],
+    ]);
+    expect(waited).toHaveLength(1);
+    const [{ waitsFor, group } = { waitsFor: '', group: [] }] = waited;
+    expect(waitsFor).toBe('b');
+    expect(group.length).toBeGreaterThan(0);
+    expect(group.filter((request) => !needsOf(request).includes('b'))).toEqual([]);
     await groups.drained();
   });
 

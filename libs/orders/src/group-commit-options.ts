@@ -15,6 +15,8 @@ export interface GroupCommitOptions<Request> {
   readonly keyOf?: (request: Request) => string;
   /** What a request needs to itself: groups that are under way at once never share any of it. */
   readonly needsOf?: (request: Request) => readonly string[];
+  /** True for a need that a group can wait for, where {@link HowToCarryOut} says so. Default: for none. */
+  readonly canWaitFor?: (need: string) => boolean;
   /** For a request that waited for too long for what somebody else holds of its needs. */
   readonly tired?: (needs: readonly string[]) => Error;
   /** For those of a group whose parts have failed for too long by then, with the last error. */
@@ -46,6 +48,11 @@ export const tookTooLong = ({ beganMs }: Pick<HowToCarryOut, 'beganMs'>): boolea
 export interface HowToCarryOut {
   /** They have waited for what one of them needs: its part of them is to wait no longer, or all of them would. */
   readonly haveWaited: boolean;
+  /**
+   * What is to be waited for before all else, holding nothing: each of them needs it. It was found held again and
+   * again, as by those who come again at once, whom nobody overtakes who only looks now and then.
+   */
+  readonly waitsFor: string | undefined;
   /** Since when the one who has waited longest has, by `performance.now()`. */
   readonly sinceMs: number;
   /** Since when the group is tried of which they are a part, or the whole, by `performance.now()`. */

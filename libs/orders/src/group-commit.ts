@@ -13,19 +13,24 @@ const MAX_PASSED_OVER = 4;
 /** Who holds a thing for milliseconds is not waited for longer than that; who keeps it, is. */
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 100;
+/** Who has found a thing held so often waits for it in its group: others may have it by turns, each for milliseconds. */
+const WAITS_AFTER_TRIES = 2;
+/** Where somebody keeps what was waited for, nothing is waited for again that soon: strangers need the lanes. */
+const WAITS_AGAIN_AFTER_MS = 5_000;
 /** So long a request waits for what somebody else holds; the answer then comes within 3 s. */
 const PATIENCE_MS = 2_000;
 /** Of those that may wait, so many at the most for what others hold: the rest is for strangers. */
 const SHARE_OF_HELD = 0.1;
 
 /** Of a group, or of that which it is a part of. */
-type Tried = Pick<HowToCarryOut, 'haveWaited' | 'beganMs'>;
+type Tried = Omit<HowToCarryOut, 'sinceMs'>;
 
 /**
  * Carries out concurrent requests in groups, one transaction a group: those that arrive while a
  * commit is under way are taken together by the next. A lone request starts at once. A group that
  * fails is tried again in halves, so that one poisoned request cannot fail its neighbours, for as long as
- * these have time. One that needs what somebody else holds waits beside the groups, and holds up nobody.
+ * these have time. One that needs what somebody else holds waits beside the groups, and holds up nobody; one that
+ * has found it held again and again waits for it in a group of those who need the same, one such group at a time.
  * A group is carried out in no request's context.
  */
 export class GroupCommit<Request, Result> {
@@ -38,6 +43,8 @@ export class GroupCommit<Request, Result> {
   readonly #inUse = new Set<string>();
   readonly #held = new HeldNeeds();
   #isOneAlone = false;
+  #isOneWaiting = false;
+  #waitsFromMs = -Infinity;
   #isTurnOfOne = false;
   #wakeUp: NodeJS.Timeout | undefined;
 
@@ -99,11 +106,15 @@ export class GroupCommit<Request, Result> {
       this.#newestBeganMs = performance.now();
       const needs = new Set(group.flatMap((one) => one.needs));
       const isAlone = this.#held.areSuspect([...needs]);
+      const waitsFor = isAlone ? undefined : this.#waitsFor(group[0]);
+      const waits = waitsFor !== undefined;
       if (isAlone) this.#isOneAlone = true;
+      if (waits) this.#isOneWaiting = true;
       for (const need of needs) this.#inUse.add(need);
-      await this.#settle(group);
+      await this.#settle(group, { haveWaited: false, waitsFor, beganMs: performance.now() });
       for (const need of needs) this.#inUse.delete(need);
       if (isAlone) this.#isOneAlone = false;
+      if (waits) this.#isOneWaiting = false;
       group = this.#hasTurn(1) ? this.#cutGroup() : [];
     }
     this.#busyLanes -= 1;
@@ -169,8 +180,9 @@ export class GroupCommit<Request, Result> {
       }
       const isLike = waiting.key !== undefined && keys.has(waiting.key);
       keys.add(waiting.key);
-      const isOfOthers = group[0] && isOld(group[0], nowMs) !== isOld(waiting, nowMs);
-      if (isLike || isOfOthers || obstacles.length > 0) later.push(waiting);
+      const isOfOthers = group[0] && !this.#mayJoin(group[0], waiting, nowMs);
+      if (isLike || isOfOthers || obstacles.length > 0 || this.#isSecondToWait(waiting))
+        later.push(waiting);
       else if (!waiting.needs.some((need) => this.#inUse.has(need) || reserved.has(need))) {
         group.push(waiting);
       } else {
@@ -181,6 +193,28 @@ export class GroupCommit<Request, Result> {
     }
     this.#waiting = [...later, ...this.#waiting.slice(looked)];
     return group;
+  }
+
+  #mayJoin(
+    first: Waiting<Request, Result>,
+    other: Waiting<Request, Result>,
+    nowMs: number,
+  ): boolean {
+    if (isOld(first, nowMs) !== isOld(other, nowMs)) return false;
+    const waitsFor = this.#waitsFor(first);
+    if (waitsFor === undefined) return this.#waitsFor(other) === undefined;
+    return other.needs.includes(waitsFor);
+  }
+
+  #isSecondToWait(waiting: Waiting<Request, Result>): boolean {
+    return this.#isOneWaiting && this.#waitsFor(waiting) !== undefined;
+  }
+
+  /** What a group that begins with this one is to wait for. */
+  #waitsFor(first?: Waiting<Request, Result>): string | undefined {
+    const { canWaitFor } = this.options;
+    if (!first || !canWaitFor || first.tries < WAITS_AFTER_TRIES) return undefined;
+    return performance.now() < this.#waitsFromMs ? undefined : first.held.find(canWaitFor);
   }
 
   #tiredOf(held: readonly string[]): Error {
@@ -195,10 +229,7 @@ export class GroupCommit<Request, Result> {
     this.#wakeUp = setTimeout(() => this.#fillLanes(), Math.max(1, inMs));
   }
 
-  async #settle(
-    group: readonly Waiting<Request, Result>[],
-    tried: Tried = { haveWaited: false, beganMs: performance.now() },
-  ): Promise<void> {
+  async #settle(group: readonly Waiting<Request, Result>[], tried: Tried): Promise<void> {
     const areOld = group.some((waiting) => isOld(waiting, performance.now()));
     try {
       const requests = group.map(({ request }) => request);
@@ -208,7 +239,7 @@ export class GroupCommit<Request, Result> {
       group.forEach((waiting, index) => {
         const result = results[index] as Result | HeldElsewhere;
         if (result instanceof HeldElsewhere) {
-          this.#holdBack(waiting, result);
+          this.#holdBack(waiting, result, tried);
           again.push(waiting);
           return;
         }
@@ -232,7 +263,9 @@ export class GroupCommit<Request, Result> {
       }
       const middle = Math.ceil(group.length / 2);
       // The parts wait for no lock any more: they are tried for as long as a group that has not.
-      const have = isHeld ? { haveWaited: true, beganMs: performance.now() } : tried;
+      const have = isHeld
+        ? { haveWaited: true, waitsFor: undefined, beganMs: performance.now() }
+        : tried;
       await this.#settlePart(group.slice(0, middle), have);
       await this.#settlePart(group.slice(middle), have);
     }
@@ -250,10 +283,18 @@ export class GroupCommit<Request, Result> {
     if (again.length > 0) this.#waiting = [...again, ...this.#waiting];
   }
 
-  #holdBack(waiting: Waiting<Request, Result>, { needs, failsGroups }: HeldElsewhere): void {
-    const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** waiting.tries);
+  #holdBack(
+    waiting: Waiting<Request, Result>,
+    { needs, failsGroups }: HeldElsewhere,
+    { waitsFor }: Tried,
+  ): void {
+    if (waitsFor !== undefined && needs.includes(waitsFor)) {
+      this.#waitsFromMs = performance.now() + WAITS_AGAIN_AFTER_MS;
+    }
+    const laterMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** waiting.tries);
     waiting.tries += 1;
     waiting.held = needs;
+    const pauseMs = this.#waitsFor(waiting) === undefined ? laterMs : FIRST_PAUSE_MS;
     // What could not be known before: waited for as what was.
     waiting.needs = [...new Set([...waiting.needs, ...needs])];
     this.#held.hold(needs, pauseMs * (0.5 + Math.random()), failsGroups);

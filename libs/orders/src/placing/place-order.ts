@@ -22,7 +22,7 @@ import { readInput } from '../order/read-input';
 import { needsOfCustomer } from './customer-limits';
 import { placeCommand } from './place-rules';
 import { placeGroup, type PlaceOutcome } from './place-group';
-import { sumBySku } from '../stock/products';
+import { sumBySku, waitInTurn } from '../stock/products';
 import { keyOf, type PlaceRequest } from './write-orders';
 
 export interface PlaceCommand {
@@ -65,6 +65,7 @@ export class PlaceOrder implements OnApplicationShutdown {
           ...items.map(({ sku }) => sku),
           ...needsOfCustomer(customerId, this.config),
         ],
+        canWaitFor: (need) => !need.startsWith(NO_SKU),
         tired: inUse,
         tookTooLong: (cause) =>
           new LastcallError(
@@ -107,15 +108,17 @@ export class PlaceOrder implements OnApplicationShutdown {
 
   async #placeGroup(
     requests: readonly PlaceRequest[],
-    { haveWaited, sinceMs }: HowToCarryOut,
+    { haveWaited, waitsFor, sinceMs }: HowToCarryOut,
   ): Promise<readonly (PlaceOutcome | HeldElsewhere)[]> {
     try {
       const outcomes = await inTransaction(
         this.dataSource,
         async (tx) => {
-          const outcomes = haveWaited
-            ? await patientNoMore(tx, () => placeGroup(tx, requests, this.guard, this.config))
-            : await placeGroup(tx, requests, this.guard, this.config);
+          const isInVain = waitsFor !== undefined && !(await waitInTurn(tx, waitsFor));
+          const outcomes =
+            haveWaited || isInVain
+              ? await patientNoMore(tx, () => placeGroup(tx, requests, this.guard, this.config))
+              : await placeGroup(tx, requests, this.guard, this.config);
           await failpoint('place.written');
           return outcomes;
         },
@@ -153,11 +156,11 @@ function read({ customerId, idempotencyKey, items, expectedTotal }: PlaceCommand
 
 /** A stock's locks are of its products; of a hook's nobody knows: those are this request's own matter. */
 function heldInHost(request: PlaceRequest, { isOfStock }: HeldInHostError): string[] {
-  return isOfStock ? request.items.map(({ sku }) => sku) : [`${HOOKS_OF}${keyOf(request)}`];
+  return isOfStock ? request.items.map(({ sku }) => sku) : [`${NO_SKU}${keyOf(request)}`];
 }
 
 /** No SKU begins like this, as customers' needs do (customer-limits.ts). */
-const HOOKS_OF = '\u0000';
+const NO_SKU = '\u0000';
 
 /** One line a SKU, in SKU order: two ways to write the same order are the same order. */
 function mergeLines(items: PlaceCommand['items']): { sku: string; quantity: number }[] {
@@ -167,7 +170,7 @@ function mergeLines(items: PlaceCommand['items']): { sku: string; quantity: numb
 }
 
 function inUse(needs: readonly string[]): LastcallError {
-  const skus = needs.filter((need) => !need.startsWith(HOOKS_OF));
+  const skus = needs.filter((need) => !need.startsWith(NO_SKU));
   const what = skus.length > 0 ? skus.map((sku) => `"${sku}"`).join(', ') : 'what this order needs';
   return new LastcallError('busy', `Somebody is changing ${what} at this moment; try again soon`, {
     skus,

@@ -1,4 +1,4 @@
-import { queryRows, type Transaction } from '@app/timeout';
+import { isLockTimeout, queryRows, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -83,6 +83,31 @@ export async function waitForProducts(tx: Transaction, skus: readonly string[]):
       ORDER BY sku COLLATE "C" FOR NO KEY UPDATE`,
     [skus],
   );
+}
+
+/** Far longer than a commit takes, of several who have it before us. */
+const TURN_WITHIN_MS = 250;
+/** Sets back what it has set: releasing a savepoint does not. */
+const WAIT_IN_TURN = `
+  WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS lock_wait),
+       limited AS MATERIALIZED (
+         SELECT lock_wait, set_config('lock_timeout', '${TURN_WITHIN_MS}ms', true) FROM before),
+       held AS MATERIALIZED (
+         SELECT lock_wait FROM limited, products WHERE sku = $1 FOR NO KEY UPDATE OF products)
+  SELECT set_config('lock_timeout', lock_wait, true) FROM held`;
+
+/**
+ * Waits for a product for as long as others may have it who want it for milliseconds, as we do; then we hold it.
+ * False where somebody keeps it.
+ */
+export async function waitInTurn(tx: Transaction, sku: string): Promise<boolean> {
+  try {
+    await tx.attempt((part) => part.hot(WAIT_IN_TURN, [sku]));
+    return true;
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error;
+    return false;
+  }
 }
 
 /** Where a product is short, what was released of it and waits to be folded is folded at once. */
