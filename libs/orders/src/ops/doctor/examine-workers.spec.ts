@@ -67,4 +67,14 @@ describe('what doctor says of workers', () => {
       ]);
     },
   );
+
+  it.each([
+    [600_001, "600001 ms behind the database's"],
+    [-1_500, "1500 ms ahead of the database's"],
+  ])('is how far a clock is off, and which way (%d)', async (offsetMs, said) => {
+    await worker(7);
+    await world.owner.rows('UPDATE workers SET clock_offset_ms = $1', [offsetMs]);
+    const [, wrong] = await examine();
+    expect(wrong).toMatchObject({ state: 'finding', detail: `its clock is ${said}` });
+  });
 });

@@ -48,8 +48,10 @@ function healthOf(worker: WorkerView, driver: string): Check[] {
     const detail = 'its timer store takes no alarms, or they ring late';
     checks.push(finding('workers', nameOf(worker), detail, lookAtStoreOf(driver)));
   }
-  if (Math.abs(worker.clockOffsetMs) > CLOCK_LIMIT_MS) {
-    const detail = `its clock is ${-worker.clockOffsetMs} ms ahead of the database's`;
+  const { clockOffsetMs: offsetMs } = worker;
+  if (Math.abs(offsetMs) > CLOCK_LIMIT_MS) {
+    const where = offsetMs > 0 ? 'behind' : 'ahead of';
+    const detail = `its clock is ${Math.abs(offsetMs)} ms ${where} the database's`;
     checks.push(finding('workers', nameOf(worker), detail, 'synchronise its clock (NTP)'));
   }
   return checks;
