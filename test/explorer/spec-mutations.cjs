@@ -718,6 +718,12 @@ const SPEC_MUTATIONS = [
     ['draining/drain-aside.ts', 'isHeld ? { locked: [one] }', 'isHeld ? {}'],
   ),
   seeded(
+    'commit-unchecked',
+    'Whom a deferred constraint refuses is looked for by whole transactions, of ever fewer subjects',
+    'draining/drain-late-failures.spec.ts',
+    ['draining/handle-claimed.ts', 'if (isChecked) await part.rows(CHECK_AS_THE_COMMIT);', ''],
+  ),
+  seeded(
     'turn-without-end',
     'Where thousands of rows are held, each waits for the looks at all others',
     'draining/suspects.spec.ts',

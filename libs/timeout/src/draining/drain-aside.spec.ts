@@ -25,7 +25,7 @@ describe('DrainAside', () => {
     const claimed = ClaimedBatch.of([due]);
     const silence = UnansweredError.within(20_000, KIND, [due]);
     const total = noCounts();
-    const batch = { claimed, limit: 1, isApart: true, drainers: 1 };
+    const batch = { claimed, limit: 1, isApart: true, isChecked: true, drainers: 1 };
     expect(await aside.rolledBack(silence, batch, undefined, total)).toBe('more');
     expect(told).toEqual([`payment, 1: ${String(silence)}`]);
     expect(total).toEqual(noCounts());

@@ -31,6 +31,8 @@ interface RolledBack {
   readonly claimed: ClaimedBatch;
   readonly limit: number;
   readonly isApart: boolean;
+  /** Each piece as the commit would: {@link DrainAside.asksForChecks}. */
+  readonly isChecked: boolean;
   /** How many batches of the kind could be under way with it, at most. */
   readonly drainers: number;
 }
@@ -45,6 +47,8 @@ export class DrainAside {
   readonly heldUp = new HeldUpBatches();
   /** So many batches are still to be handled in pieces. */
   #apartFor = 0;
+  /** A commit of batches in pieces has failed, since they were last handled as a whole. */
+  #hasCommitFailed = false;
 
   constructor(
     private readonly kind: string,
@@ -55,6 +59,11 @@ export class DrainAside {
   /** True while batches are to be handled in pieces. */
   get asksForPieces(): boolean {
     return this.#apartFor > 0 || this.suspects.areKnown;
+  }
+
+  /** True while pieces are to be checked as their commit would be, which says of none which one it fails by. */
+  get asksForChecks(): boolean {
+    return this.asksForPieces && this.#hasCommitFailed;
   }
 
   /**
@@ -120,6 +129,7 @@ export class DrainAside {
   #learn(succeeded: number, { failed, locked }: Aside, held: readonly DueDeadline[]): void {
     const aside = [...failed, ...locked];
     this.#apartFor = aside.length > 0 ? APART_FOR : Math.max(0, this.#apartFor - 1);
+    if (this.#apartFor === 0) this.#hasCommitFailed = false;
     this.heldUp.passed();
     this.suspects.add(held, this.parts.clock.nowMs());
     const fresh = failed.filter(({ due }) => due.failures === 0).length;
@@ -135,7 +145,7 @@ export class DrainAside {
   /** What becomes of a batch that was rolled back; throws what no subject of it is to blame for. */
   async rolledBack(
     error: unknown,
-    { claimed, limit, isApart, drainers }: RolledBack,
+    { claimed, limit, isApart, isChecked, drainers }: RolledBack,
     shard: ShardWork | undefined,
     total: DrainCounts,
   ): Promise<'more' | 'stopped'> {
@@ -161,7 +171,12 @@ export class DrainAside {
     if (error instanceof RowHeldError && (await this.#triesAgain(drainers))) return 'more';
     this.#apartFor = APART_FOR;
     if (!isApart && claimed.count > 0) return 'more';
-    // Savepoints do not help: the claim itself fails, or the commit. Fewer, down to one.
+    if (!isChecked && claimed.count > 0) {
+      // By what is deferred to the commit, as constraints may be: it can be looked at with each piece.
+      this.#hasCommitFailed = true;
+      return 'more';
+    }
+    // Savepoints do not help: the claim itself fails, or the commit all the same. Fewer, down to one.
     const [alone] = claimed.each;
     if (limit > 1) this.own.pace.failed(limit);
     // No subject is to blame, and trying on would not end.

@@ -48,6 +48,8 @@ interface BatchPlan extends Plan {
   /** It looks whether the handler works again. */
   readonly isProbe: boolean;
   readonly isApart: boolean;
+  /** Each piece as its commit would be. */
+  readonly isChecked: boolean;
 }
 
 /**
@@ -122,9 +124,10 @@ export class DrainBatch {
     const plan = this.own.pace.plan();
     const isProbe = this.own.health.isStopped;
     const isApart = isProbe || this.#aside.asksForPieces;
+    const isChecked = isApart && this.#aside.asksForChecks;
     const most = isProbe ? PROBED : isApart ? LARGEST_APART : plan.limit;
     const drainers = this.#aside.heldUp.askToBeAlone ? 1 : plan.drainers;
-    return { ...plan, drainers, limit: Math.min(plan.limit, most), isProbe, isApart };
+    return { ...plan, drainers, limit: Math.min(plan.limit, most), isProbe, isApart, isChecked };
   }
 
   async #claim(
@@ -198,7 +201,7 @@ export class DrainBatch {
     claim: (tx: Transaction) => Promise<Claim>,
     total: DrainCounts,
   ): Promise<LeftAside> {
-    const { isApart, isProbe } = plan;
+    const { isApart, isChecked, isProbe } = plan;
     let release = async (): Promise<void> => undefined;
     try {
       let [startedMs, count] = [0, 0];
@@ -218,7 +221,7 @@ export class DrainBatch {
         const handled = await handleClaimed(mine, tx, {
           ...{ kind: this.kind, handler: this.handler, by, judge: this.own.health.followUps },
           ...{ rates: this.#aside.rates, suspects: this.#aside.suspects },
-          ...{ isApart, isProbe, isLocked, isJudged: this.own.health.handler.isJudged },
+          ...{ isApart, isChecked, isProbe, isLocked, isJudged: this.own.health.handler.isJudged },
           answerLimitMs: this.own.answerLimitMs,
         });
         const { changed, lost, failed } = handled;

@@ -80,6 +80,8 @@ export interface Handling {
   readonly by: Claimant;
   readonly judge: FollowUpJudge;
   readonly isApart: boolean;
+  /** In pieces: what is deferred to the commit is checked with each. */
+  readonly isChecked: boolean;
   /** False where the locks' store was away, or there is none: nobody is kept from these subjects. */
   readonly isLocked: boolean;
   readonly isProbe: boolean;
@@ -175,17 +177,25 @@ async function allIsRead(): Promise<void> {
   await setImmediate();
 }
 
+/** Fails as the commit would; else all is as before, and still deferred. */
+const CHECK_AS_THE_COMMIT = `SAVEPOINT checked; SET CONSTRAINTS ALL IMMEDIATE;
+  ROLLBACK TO SAVEPOINT checked; RELEASE SAVEPOINT checked`;
+
 async function handlePieces(
   mine: ClaimedBatch,
   tx: Transaction,
   answers: Answers,
-  { handler, by, judge, isProbe, isJudged, rates, suspects }: Handling,
+  { handler, by, judge, isChecked, isProbe, isJudged, rates, suspects }: Handling,
 ): Promise<HandledApart> {
   const waitFor = (ms: number) => tx.rows(`SET LOCAL lock_timeout = ${ms}`);
   let waits = 0;
   const attempt = async (piece: readonly DueDeadline[]): Promise<BatchResult> => {
     try {
-      const work = (part: Transaction) => handler.handle(piece, part, by, judge);
+      const work = async (part: Transaction): Promise<BatchResult> => {
+        const result = await handler.handle(piece, part, by, judge);
+        if (isChecked) await part.rows(CHECK_AS_THE_COMMIT);
+        return result;
+      };
       return await tx.attempt((part) => answers.to(work(part), () => piece));
     } catch (error) {
       if (isLockTimeout(error) && ++waits === MANY_WAITS) await waitFor(SHORT_WAIT_MS);
