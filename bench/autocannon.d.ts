@@ -14,6 +14,8 @@ declare module 'autocannon' {
     readonly connections: number;
     readonly duration?: number;
     readonly amount?: number;
+    /** Requests a second of all connections together. */
+    readonly overallRate?: number;
     readonly timeout?: number;
     readonly requests: readonly Request[];
   }

@@ -58,8 +58,21 @@ export async function loadApi(
 /** So many customers order in turns: hardly a token has been seen a moment ago. */
 const CUSTOMERS = 10_000;
 
-/** A new order of two lines with every call: over all SKUs, or always of the hot one and another. */
-export async function orderRequests(kind: 'cold' | 'hot'): Promise<() => Request> {
+/** What the `nth` order is of: two lines over all SKUs, or always of the hot one and another; or up to twelve of 200. */
+const LINES = {
+  cold: (nth) => [nth * 7, nth * 7 + 13],
+  hot: () => [0, 1],
+  baskets: (nth) => {
+    const from = Math.imul(nth, 2_654_435_761) >>> 8;
+    return Array.from(
+      { length: 1 + (from % 12) },
+      (_, line) => (from + line * (1 + (nth % 90))) % 200,
+    );
+  },
+} as const satisfies Readonly<Record<string, (nth: number) => readonly number[]>>;
+
+/** A new order with every call. */
+export async function orderRequests(kind: keyof typeof LINES): Promise<() => Request> {
   const tokens = await Promise.all(
     Array.from({ length: CUSTOMERS }, (_, customer) => tokenOf(`bench-${customer}`)),
   );
@@ -67,8 +80,10 @@ export async function orderRequests(kind: 'cold' | 'hot'): Promise<() => Request
   let made = 0;
   return () => {
     made += 1;
-    const first = kind === 'hot' ? 0 : (made * 7) % SKUS;
-    const second = kind === 'hot' ? 1 : (made * 7 + 13) % SKUS;
+    const items = LINES[kind](made).map((sku, line) => ({
+      sku: skuAt(sku % SKUS),
+      quantity: line + 1,
+    }));
     return {
       method: 'POST',
       path: '/v1/orders',
@@ -77,7 +92,7 @@ export async function orderRequests(kind: 'cold' | 'hot'): Promise<() => Request
         'content-type': 'application/json',
         'idempotency-key': `${run}-${made}`,
       },
-      body: `{"items":[{"sku":"${skuAt(first)}","quantity":1},{"sku":"${skuAt(second)}","quantity":2}]}`,
+      body: JSON.stringify({ items }),
     };
   };
 }

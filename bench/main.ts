@@ -21,6 +21,7 @@ import { placingDuringBurst } from './placing-during-burst';
 import { punctuality } from './punctuality';
 import type { BenchOptions, Findings, Question } from './question';
 import { asMarkdown, asText, type Measured } from './report';
+import { severalApis } from './several-apis';
 import { shardedSweep } from './sharded-sweep';
 import { timersPage } from './timers/timers-page';
 import { withSummary } from './summary';
@@ -38,6 +39,7 @@ const QUESTIONS: readonly Question[] = [
   webhooks,
   webhooksOut,
   placingDuringBurst,
+  severalApis,
   costOfWaiting,
   growth,
   farDeadlines,

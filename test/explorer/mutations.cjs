@@ -473,9 +473,45 @@ const MUTATIONS = [
     spec: 'libs/orders/src/group-commit-needs.spec.ts',
     edits: [
       {
-        file: `${ORDERS}group-commit.ts`,
+        file: `${ORDERS}group-commit-contention.ts`,
         find: 'performance.now() + WAITS_AGAIN_AFTER_MS',
         replace: 'performance.now()',
+      },
+    ],
+  },
+  {
+    name: 'nobody-stands-aside',
+    what: "Groups of several processes pass over each other's products for good, and refuse who wants many of them",
+    spec: 'libs/orders/src/group-commit-needs.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}group-commit-contention.ts`,
+        find: 'if (presses) this.#excludesUntilMs',
+        replace: 'if (presses && contender.tries > 99) this.#excludesUntilMs',
+      },
+    ],
+  },
+  {
+    name: 'asks-alone-and-goes-beside',
+    what: 'A group that asks all others to stand aside has no turn of its own',
+    spec: 'libs/orders/src/placing/placing-turns.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}placing/placing-turns.ts`,
+        find: 'part.hot(isAlone ? WAIT_ALONE : WAIT_BESIDE',
+        replace: 'part.hot(WAIT_BESIDE',
+      },
+    ],
+  },
+  {
+    name: 'stands-aside-for-what-is-kept',
+    what: 'All groups of all processes stand aside again and again for a product that a merchant holds',
+    spec: 'libs/orders/src/group-commit-needs.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}group-commit-contention.ts`,
+        find: 'this.#excludesUntilMs = -Infinity;\n    }',
+        replace: '}',
       },
     ],
   },

@@ -54,10 +54,12 @@ describe('GroupCommit, where requests need something to themselves', () => {
     const held = new Set(['b']);
     const asked: string[][] = [];
     const waited: { waitsFor: string; group: readonly string[] }[] = [];
+    const excluding: (readonly string[])[] = [];
     const heldOf = (request: string) => needsOf(request).filter((need) => held.has(need));
     const groups = new GroupCommit<string, string>(
-      async (group, { waitsFor }) => {
+      async (group, { waitsFor, excludesOthers }) => {
         asked.push([...group]);
+        if (excludesOthers) excluding.push(group);
         if (waitsFor !== undefined) waited.push({ waitsFor, group });
         await turn();
         const isAlone = group.length === 1;
@@ -66,7 +68,8 @@ describe('GroupCommit, where requests need something to themselves', () => {
         }
         return group.map((request) => {
           const needs = heldOf(request);
-          return needs.length > 0 ? new HeldElsewhere(needs, failsGroups) : `${request}!`;
+          if (needs.length === 0) return `${request}!`;
+          return new HeldElsewhere(needs, failsGroups, excludesOthers);
         });
       },
       {
@@ -75,7 +78,7 @@ describe('GroupCommit, where requests need something to themselves', () => {
         isEverybodys: () => !failsGroups,
       },
     );
-    return { held, asked, waited, groups };
+    return { held, asked, waited, excluding, groups };
   }
 
   it('keeps who needs what somebody holds, and nobody else, until it is free', async () => {
@@ -102,7 +105,7 @@ describe('GroupCommit, where requests need something to themselves', () => {
   });
 
   it('waits for what is held again and again, with nobody who does not need it, and seldom where in vain', async () => {
-    const { waited, groups } = withHeld({ canWaitFor: (need) => need === 'b' });
+    const { waited, excluding, groups } = withHeld({ canWaitFor: (need) => need === 'b' });
     const all = ['b', 'a+b', 'c', 'b'].map((request) => groups.submit(request));
     const kept = await Promise.allSettled(all);
     expect(kept.map(({ status }) => status)).toEqual([
@@ -114,6 +117,42 @@ describe('GroupCommit, where requests need something to themselves', () => {
     expect(waitsFor).toBe('b');
     expect(group.length).toBeGreaterThan(0);
     expect(group.filter((request) => !needsOf(request).includes('b'))).toEqual([]);
+    // None stands aside for what none of them has.
+    expect(excluding).toHaveLength(1);
+    await groups.drained();
+  });
+
+  it('asks the groups of others to stand aside where they have all the time what one needs', async () => {
+    const ofOthers = new Set('abc');
+    let underWay = 0;
+    let most = 0;
+    const groups = new GroupCommit<string, string>(
+      async (group, { excludesOthers }) => {
+        underWay += 1;
+        if (excludesOthers) most = Math.max(most, underWay);
+        await turn();
+        await turn();
+        underWay -= 1;
+        return group.map((request) => {
+          const needs = excludesOthers ? [] : needsOf(request).filter((need) => ofOthers.has(need));
+          return needs.length > 0 ? new HeldElsewhere(needs) : `${request}!`;
+        });
+      },
+      {
+        ...{ maxGroup: 3, lanes: 3, maxWaiting: 1_000, needsOf, tired },
+        canWaitFor: () => true,
+        overflow: () => new Error('overflow'),
+        isEverybodys: () => true,
+      },
+    );
+    const wanted = Array.from(
+      { length: 60 },
+      (_, n) => ['a', 'b+d', 'c', 'e', 'f'][n % 5] as string,
+    );
+    const placed = await Promise.all(wanted.map((request) => groups.submit(request)));
+    expect(placed).toEqual(wanted.map((request) => `${request}!`));
+    // Nobody of this process would be let in beside it.
+    expect(most).toBe(1);
     await groups.drained();
   });
 

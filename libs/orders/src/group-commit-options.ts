@@ -15,7 +15,7 @@ export interface GroupCommitOptions<Request> {
   readonly keyOf?: (request: Request) => string;
   /** What a request needs to itself: groups that are under way at once never share any of it. */
   readonly needsOf?: (request: Request) => readonly string[];
-  /** True for a need that a group can wait for, where {@link HowToCarryOut} says so. Default: for none. */
+  /** True for a need that can be waited for, or had alone, where {@link HowToCarryOut} says so. Default: for none. */
   readonly canWaitFor?: (need: string) => boolean;
   /** For a request that waited for too long for what somebody else holds of its needs. */
   readonly tired?: (needs: readonly string[]) => Error;
@@ -35,6 +35,8 @@ export class HeldElsewhere {
     readonly needs: readonly string[],
     /** True where it cost the whole group: who needs any of it goes by itself until one has succeeded. */
     readonly failsGroups = false,
+    /** True where all groups of other processes stood aside: somebody else keeps it. */
+    readonly isKept = false,
   ) {}
 }
 
@@ -53,6 +55,8 @@ export interface HowToCarryOut {
    * again, as by those who come again at once, whom nobody overtakes who only looks now and then.
    */
   readonly waitsFor: string | undefined;
+  /** Groups of other processes are to stand aside: what they have all the time was found held again and again. */
+  readonly excludesOthers: boolean;
   /** Since when the one who has waited longest has, by `performance.now()`. */
   readonly sinceMs: number;
   /** Since when the group is tried of which they are a part, or the whole, by `performance.now()`. */

@@ -5,18 +5,12 @@ import {
   type HowToCarryOut,
   tookTooLong,
 } from './group-commit-options';
+import { Contention } from './group-commit-contention';
 import { isOld, type Waiting } from './group-commit-waiting';
 import { HeldNeeds } from './held-needs';
 
 /** Whoever was passed over so often goes before those behind it, even where that idles a lane. */
 const MAX_PASSED_OVER = 4;
-/** Who holds a thing for milliseconds is not waited for longer than that; who keeps it, is. */
-const FIRST_PAUSE_MS = 2;
-const LONGEST_PAUSE_MS = 100;
-/** Who has found a thing held so often waits for it in its group: others may have it by turns, each for milliseconds. */
-const WAITS_AFTER_TRIES = 2;
-/** Where somebody keeps what was waited for, nothing is waited for again that soon: strangers need the lanes. */
-const WAITS_AGAIN_AFTER_MS = 5_000;
 /** So long a request waits for what somebody else holds; the answer then comes within 3 s. */
 const PATIENCE_MS = 2_000;
 /** Of those that may wait, so many at the most for what others hold: the rest is for strangers. */
@@ -24,6 +18,8 @@ const SHARE_OF_HELD = 0.1;
 
 /** Of a group, or of that which it is a part of. */
 type Tried = Omit<HowToCarryOut, 'sinceMs'>;
+/** Has waited for all that it may. */
+const IMPATIENT = { haveWaited: true, waitsFor: undefined, excludesOthers: false } as const;
 
 /**
  * Carries out concurrent requests in groups, one transaction a group: those that arrive while a
@@ -42,9 +38,10 @@ export class GroupCommit<Request, Result> {
   /** What the groups under way need. */
   readonly #inUse = new Set<string>();
   readonly #held = new HeldNeeds();
+  readonly #contention: Contention;
   #isOneAlone = false;
   #isOneWaiting = false;
-  #waitsFromMs = -Infinity;
+  #isOneExcluding = false;
   #isTurnOfOne = false;
   #wakeUp: NodeJS.Timeout | undefined;
 
@@ -55,7 +52,9 @@ export class GroupCommit<Request, Result> {
       how: HowToCarryOut,
     ) => Promise<readonly (Result | HeldElsewhere)[]>,
     private readonly options: GroupCommitOptions<Request>,
-  ) {}
+  ) {
+    this.#contention = new Contention(this.#held, options.canWaitFor);
+  }
 
   /** Resolves after the commit of the group that the request was part of. */
   submit(request: Request): Promise<Result> {
@@ -93,7 +92,7 @@ export class GroupCommit<Request, Result> {
   }
 
   #fillLanes(): void {
-    if (this.#busyLanes >= this.options.lanes || !this.#hasTurn(0)) return;
+    if (this.#busyLanes >= this.options.lanes || this.#isOneExcluding || !this.#hasTurn(0)) return;
     this.#busyLanes += 1;
     this.#newestBeganMs = performance.now();
     // The group is cut after the requests that this turn of the event loop still brings.
@@ -106,15 +105,19 @@ export class GroupCommit<Request, Result> {
       this.#newestBeganMs = performance.now();
       const needs = new Set(group.flatMap((one) => one.needs));
       const isAlone = this.#held.areSuspect([...needs]);
-      const waitsFor = isAlone ? undefined : this.#waitsFor(group[0]);
+      const waitsFor = isAlone ? undefined : this.#contention.waitsFor(group[0]);
       const waits = waitsFor !== undefined;
+      const excludesOthers = !isAlone && !waits && this.#contention.isPressing;
       if (isAlone) this.#isOneAlone = true;
       if (waits) this.#isOneWaiting = true;
+      if (excludesOthers) this.#isOneExcluding = true;
       for (const need of needs) this.#inUse.add(need);
-      await this.#settle(group, { haveWaited: false, waitsFor, beganMs: performance.now() });
+      const beganMs = performance.now();
+      await this.#settle(group, { haveWaited: false, waitsFor, excludesOthers, beganMs });
       for (const need of needs) this.#inUse.delete(need);
       if (isAlone) this.#isOneAlone = false;
       if (waits) this.#isOneWaiting = false;
+      if (excludesOthers) this.#isOneExcluding = false;
       group = this.#hasTurn(1) ? this.#cutGroup() : [];
     }
     this.#busyLanes -= 1;
@@ -142,6 +145,8 @@ export class GroupCommit<Request, Result> {
 
   /** What goes next: those who may fail their neighbours by themselves, in turns with all others. */
   #cutGroup(): Waiting<Request, Result>[] {
+    // Others stand aside for all who wait here.
+    if (this.#isOneExcluding) return [];
     this.#held.forgetPast();
     const isTurnOfOne = this.#isTurnOfOne;
     const first = isTurnOfOne ? this.#cutOne() : this.#cutMany();
@@ -201,20 +206,13 @@ export class GroupCommit<Request, Result> {
     nowMs: number,
   ): boolean {
     if (isOld(first, nowMs) !== isOld(other, nowMs)) return false;
-    const waitsFor = this.#waitsFor(first);
-    if (waitsFor === undefined) return this.#waitsFor(other) === undefined;
+    const waitsFor = this.#contention.waitsFor(first);
+    if (waitsFor === undefined) return this.#contention.waitsFor(other) === undefined;
     return other.needs.includes(waitsFor);
   }
 
   #isSecondToWait(waiting: Waiting<Request, Result>): boolean {
-    return this.#isOneWaiting && this.#waitsFor(waiting) !== undefined;
-  }
-
-  /** What a group that begins with this one is to wait for. */
-  #waitsFor(first?: Waiting<Request, Result>): string | undefined {
-    const { canWaitFor } = this.options;
-    if (!first || !canWaitFor || first.tries < WAITS_AFTER_TRIES) return undefined;
-    return performance.now() < this.#waitsFromMs ? undefined : first.held.find(canWaitFor);
+    return this.#isOneWaiting && this.#contention.waitsFor(waiting) !== undefined;
   }
 
   #tiredOf(held: readonly string[]): Error {
@@ -239,7 +237,7 @@ export class GroupCommit<Request, Result> {
       group.forEach((waiting, index) => {
         const result = results[index] as Result | HeldElsewhere;
         if (result instanceof HeldElsewhere) {
-          this.#holdBack(waiting, result, tried);
+          this.#contention.found(waiting, result, tried);
           again.push(waiting);
           return;
         }
@@ -263,9 +261,7 @@ export class GroupCommit<Request, Result> {
       }
       const middle = Math.ceil(group.length / 2);
       // The parts wait for no lock any more: they are tried for as long as a group that has not.
-      const have = isHeld
-        ? { haveWaited: true, waitsFor: undefined, beganMs: performance.now() }
-        : tried;
+      const have = isHeld ? { ...IMPATIENT, beganMs: performance.now() } : tried;
       await this.#settlePart(group.slice(0, middle), have);
       await this.#settlePart(group.slice(middle), have);
     }
@@ -281,22 +277,5 @@ export class GroupCommit<Request, Result> {
 
   #putBack(again: readonly Waiting<Request, Result>[]): void {
     if (again.length > 0) this.#waiting = [...again, ...this.#waiting];
-  }
-
-  #holdBack(
-    waiting: Waiting<Request, Result>,
-    { needs, failsGroups }: HeldElsewhere,
-    { waitsFor }: Tried,
-  ): void {
-    if (waitsFor !== undefined && needs.includes(waitsFor)) {
-      this.#waitsFromMs = performance.now() + WAITS_AGAIN_AFTER_MS;
-    }
-    const laterMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** waiting.tries);
-    waiting.tries += 1;
-    waiting.held = needs;
-    const pauseMs = this.#waitsFor(waiting) === undefined ? laterMs : FIRST_PAUSE_MS;
-    // What could not be known before: waited for as what was.
-    waiting.needs = [...new Set([...waiting.needs, ...needs])];
-    this.#held.hold(needs, pauseMs * (0.5 + Math.random()), failsGroups);
   }
 }

@@ -56,3 +56,9 @@ export function waitingFor(what: Alone): string {
   return `pg_advisory_xact_lock_shared(${ADVISORY_LOCKS[what]}),
           pg_advisory_xact_lock(${OUR_TABLES}, ${ALONE[what]})`;
 }
+
+/**
+ * The turns of groups of orders, of all processes of an installation: shared by those who place beside each
+ * other, and had by one alone whom the others were in the way of. Beside the numbers of {@link ALONE}.
+ */
+export const PLACING_TURN = `${OUR_TABLES}, 6`;

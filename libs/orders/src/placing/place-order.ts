@@ -22,6 +22,7 @@ import { readInput } from '../order/read-input';
 import { needsOfCustomer } from './customer-limits';
 import { placeCommand } from './place-rules';
 import { placeGroup, type PlaceOutcome } from './place-group';
+import { PlacingTurns } from './placing-turns';
 import { sumBySku, waitInTurn } from '../stock/products';
 import { keyOf, type PlaceRequest } from './write-orders';
 
@@ -44,6 +45,7 @@ const MAX_WAITING = 10_000;
 /** Places orders, in groups: prices, stock, history and deadline in one commit for all of them. */
 @Injectable()
 export class PlaceOrder implements OnApplicationShutdown {
+  readonly #turns = new PlacingTurns();
   readonly #groups: GroupCommit<PlaceRequest, PlaceOutcome>;
 
   constructor(
@@ -108,19 +110,20 @@ export class PlaceOrder implements OnApplicationShutdown {
 
   async #placeGroup(
     requests: readonly PlaceRequest[],
-    { haveWaited, waitsFor, sinceMs }: HowToCarryOut,
+    { haveWaited, waitsFor, excludesOthers, sinceMs }: HowToCarryOut,
   ): Promise<readonly (PlaceOutcome | HeldElsewhere)[]> {
     try {
       const outcomes = await inTransaction(
         this.dataSource,
         async (tx) => {
+          const isFirst = !haveWaited && waitsFor === undefined;
+          const turn = isFirst ? await this.#turns.take(tx, excludesOthers) : 'none';
           const isInVain = waitsFor !== undefined && !(await waitInTurn(tx, waitsFor));
-          const outcomes =
-            haveWaited || isInVain
-              ? await patientNoMore(tx, () => placeGroup(tx, requests, this.guard, this.config))
-              : await placeGroup(tx, requests, this.guard, this.config);
+          const place = () => placeGroup(tx, requests, this.guard, this.config);
+          const isTired = haveWaited || isInVain || turn === 'in_vain';
+          const outcomes = isTired ? await patientNoMore(tx, place) : await place();
           await failpoint('place.written');
-          return outcomes;
+          return turn === 'alone' ? outcomes.map(asKept) : outcomes;
         },
         { isShared: true, sinceMs },
       );
@@ -132,6 +135,12 @@ export class PlaceOrder implements OnApplicationShutdown {
       return [new HeldElsewhere(heldInHost(request, error), true)];
     }
   }
+}
+
+/** All groups of others stand aside: what is held all the same, is had by somebody who places no orders. */
+function asKept<T>(outcome: T | HeldElsewhere): T | HeldElsewhere {
+  if (!(outcome instanceof HeldElsewhere)) return outcome;
+  return new HeldElsewhere(outcome.needs, outcome.failsGroups, true);
 }
 
 /**
