@@ -480,6 +480,18 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'waits-and-keeps-the-rest',
+    what: 'Who waits for one product keeps those who need another of theirs waiting as well',
+    spec: 'libs/orders/src/group-commit-needs.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}group-commit.ts`,
+        find: 'const needs = waits ? [] : all',
+        replace: 'const needs = all',
+      },
+    ],
+  },
+  {
     name: 'nobody-stands-aside',
     what: "Groups of several processes pass over each other's products for good, and refuse who wants many of them",
     spec: 'libs/orders/src/group-commit-needs.spec.ts',

@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { Gate } from '../../timeout/src/testing/gate';
 import { timed } from '../../timeout/src/testing/awake-time';
 import { GroupCommit } from './group-commit';
 import { HeldElsewhere, type GroupCommitOptions } from './group-commit-options';
@@ -119,6 +120,36 @@ describe('GroupCommit, where requests need something to themselves', () => {
     expect(group.filter((request) => !needsOf(request).includes('b'))).toEqual([]);
     // None stands aside for what none of them has.
     expect(excluding).toHaveLength(1);
+    await groups.drained();
+  });
+
+  it('keeps nobody from what those need as well who wait for what is held', async () => {
+    const gate = new Gate();
+    const groups = new GroupCommit<string, string>(
+      async (group, { waitsFor, excludesOthers }) => {
+        await turn();
+        if (waitsFor !== undefined) await gate.pass();
+        return group.map((request) =>
+          request.includes('b') && waitsFor === undefined
+            ? new HeldElsewhere(['b'], false, excludesOthers)
+            : `${request}!`,
+        );
+      },
+      {
+        ...{ maxGroup: 3, lanes: 2, maxWaiting: 100, needsOf, tired },
+        canWaitFor: () => true,
+        overflow: () => new Error('overflow'),
+        isEverybodys: () => true,
+      },
+    );
+    const waiting = groups.submit('a+b');
+    await gate.reached();
+    const behind = ['a+b', 'c+b'].map((request) => groups.submit(request));
+    for (let round = 0; round < 10; round++) {
+      expect(await Promise.all(['a', 'c'].map((r) => groups.submit(r)))).toEqual(['a!', 'c!']);
+    }
+    gate.open();
+    expect(await Promise.all([waiting, ...behind])).toEqual(['a+b!', 'a+b!', 'c+b!']);
     await groups.drained();
   });
 

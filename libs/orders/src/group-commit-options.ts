@@ -13,7 +13,7 @@ export interface GroupCommitOptions<Request> {
   readonly overflow: () => Error;
   /** Requests with the same key never share a group: the later one sees what the earlier did. */
   readonly keyOf?: (request: Request) => string;
-  /** What a request needs to itself: groups that are under way at once never share any of it. */
+  /** What a request needs to itself: groups that are under way at once never share any of it, but for one that waits. */
   readonly needsOf?: (request: Request) => readonly string[];
   /** True for a need that can be waited for, or had alone, where {@link HowToCarryOut} says so. Default: for none. */
   readonly canWaitFor?: (need: string) => boolean;

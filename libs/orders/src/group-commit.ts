@@ -40,7 +40,8 @@ export class GroupCommit<Request, Result> {
   readonly #held = new HeldNeeds();
   readonly #contention: Contention;
   #isOneAlone = false;
-  #isOneWaiting = false;
+  /** What a group is waiting for. */
+  #waitedFor: string | undefined;
   #isOneExcluding = false;
   #isTurnOfOne = false;
   #wakeUp: NodeJS.Timeout | undefined;
@@ -103,20 +104,22 @@ export class GroupCommit<Request, Result> {
     let group = this.#cutGroup();
     while (group.length > 0) {
       this.#newestBeganMs = performance.now();
-      const needs = new Set(group.flatMap((one) => one.needs));
-      const isAlone = this.#held.areSuspect([...needs]);
+      const all = new Set(group.flatMap((one) => one.needs));
+      const isAlone = this.#held.areSuspect([...all]);
       const waitsFor = isAlone ? undefined : this.#contention.waitsFor(group[0]);
       const waits = waitsFor !== undefined;
+      // While it waits it has nothing: others may have what it needs besides.
+      const needs = waits ? [] : all;
       const excludesOthers = !isAlone && !waits && this.#contention.isPressing;
       if (isAlone) this.#isOneAlone = true;
-      if (waits) this.#isOneWaiting = true;
+      if (waits) this.#waitedFor = waitsFor;
       if (excludesOthers) this.#isOneExcluding = true;
       for (const need of needs) this.#inUse.add(need);
       const beganMs = performance.now();
       await this.#settle(group, { haveWaited: false, waitsFor, excludesOthers, beganMs });
       for (const need of needs) this.#inUse.delete(need);
       if (isAlone) this.#isOneAlone = false;
-      if (waits) this.#isOneWaiting = false;
+      if (waits) this.#waitedFor = undefined;
       if (excludesOthers) this.#isOneExcluding = false;
       group = this.#hasTurn(1) ? this.#cutGroup() : [];
     }
@@ -211,8 +214,11 @@ export class GroupCommit<Request, Result> {
     return other.needs.includes(waitsFor);
   }
 
+  /** It is not passed over: what it waits for is no other group's. */
   #isSecondToWait(waiting: Waiting<Request, Result>): boolean {
-    return this.#isOneWaiting && this.#contention.waitsFor(waiting) !== undefined;
+    if (this.#waitedFor === undefined) return false;
+    if (waiting.needs.includes(this.#waitedFor)) return true;
+    return this.#contention.waitsFor(waiting) !== undefined;
   }
 
   #tiredOf(held: readonly string[]): Error {
