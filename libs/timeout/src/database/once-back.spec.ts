@@ -31,6 +31,22 @@ it.each([...REFUSALS, '57014'])(
   },
 );
 
+it('says what each address of a name answers that has several', async () => {
+  const warned = jest.spyOn(process, 'emitWarning').mockReturnValue();
+  const each = ['::1', '127.0.0.1'].map((ip) => new Error(`connect ECONNREFUSED ${ip}:5432`));
+  // As Node says it.
+  const away = Object.assign(new AggregateError(each), { code: 'ECONNREFUSED' });
+  const errors = [away];
+  const attempt = async (): Promise<void> => {
+    const error = errors.shift();
+    if (error) throw error;
+  };
+  await onceBack(attempt, { wasThere: true });
+  expect(String(warned.mock.calls.at(-1)?.[0])).toContain(
+    ': connect ECONNREFUSED ::1:5432; connect ECONNREFUSED 127.0.0.1:5432',
+  );
+});
+
 it('waits no longer once the process is to end, which Nest does only when its start is over', async () => {
   jest.spyOn(process, 'emitWarning').mockReturnValue();
   const shutDown = jest.fn();

@@ -1,3 +1,4 @@
+import { wordsOf } from '../causes';
 import {
   isCanceledStatement,
   isInfrastructureError,
@@ -35,7 +36,7 @@ export function onceBack<T>(
       const isAway =
         isInfrastructureError(error) && !isNotLetIn(error) && !isCanceledStatement(error);
       if (!wasThere || !isAway) return undefined;
-      const said = error instanceof Error ? error.message : String(error);
+      const said = error instanceof Error ? wordsOf(error) : String(error);
       return () => `Waiting for Postgres, which ${isFull ? FULL : ENDED}: ${said}`;
     },
   );

@@ -1,7 +1,25 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { QueryFailedError } from 'typeorm';
+import { freePort } from '../../../../scripts/services/index.mjs';
 import { UnansweredError } from '../draining/handle-claimed';
+import { AlarmStoreError } from '../drivers/alarm-store.error';
 import { loggedTelemetry } from './logged-telemetry';
+
+/** As Node says that nobody listens at either address of a name, as `localhost` has two. */
+async function refusedAtBoth(port: number): Promise<unknown> {
+  const socket = connect({
+    ...{ host: 'localhost', port, autoSelectFamily: true },
+    lookup: (_host, _options, done) =>
+      (done as unknown as (error: null, all: object[]) => void)(null, [
+        { address: '127.0.0.1', family: 4 },
+        { address: '127.0.0.2', family: 4 },
+      ]),
+  });
+  const [error] = (await once(socket, 'error')) as [unknown];
+  return error;
+}
 
 /** As a host's code fails. */
 function endTrial(subject: string): Error {
@@ -45,6 +63,33 @@ describe('what Nest’s logger hears of deadlines that fail', () => {
     expect(said.join('\n')).not.toContain('    at ');
     expect(said).toHaveLength(4);
     expect(said[3]).toBe('afterCommit: a text');
+  });
+
+  it('is what each address of a name answers that has several', async () => {
+    const telemetry = loggedTelemetry();
+    const port = await freePort();
+    const refused = await refusedAtBoth(port);
+    const both = `connect ECONNREFUSED 127.0.0.1:${port}; connect ECONNREFUSED 127.0.0.2:${port}`;
+    telemetry.failed('timer driver', refused);
+    telemetry.batchFailed('calling', 1, refused);
+    telemetry.timerStore('unhealthy', new AlarmStoreError('It did not take a call', refused));
+    expect(said[0]).toBe(`timer driver: ${both}`);
+    expect(said[1]).toBe(`1 of kind "calling" failed and are tried again: ${both}`);
+    expect(said[2]).toBe(`The timer's store is unhealthy: It did not take a call: ${both}`);
+  });
+
+  it('is what has caused a failure of a host’s code, behind where it was', async () => {
+    const telemetry = loggedTelemetry();
+    const port = await freePort();
+    const failed: unknown = await fetch(`http://127.0.0.1:${port}/`).catch(
+      (error: unknown) => error,
+    );
+    for (let times = 0; times < 2; times++) telemetry.batchFailed('calling', 1, failed);
+    telemetry.deadlineHeld('calling', 'order-4711', failed);
+    const cause = `connect ECONNREFUSED 127.0.0.1:${port}`;
+    expect(said[0]).toMatch(/TypeError: fetch failed\n +at /);
+    expect(said[1]).toBe(`1 of kind "calling" failed and are tried again: fetch failed: ${cause}`);
+    for (const one of said) expect(one.split(cause)).toHaveLength(2);
   });
 
   it('is a row that somebody holds, once a minute for each kind', () => {

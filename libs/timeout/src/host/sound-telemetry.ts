@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { TimeoutTelemetry } from '../telemetry';
 import { unattended } from '../database/unattended';
+import { messageOf } from './why-failed';
 
 /** A host's: it may leave out what it does not want to hear. */
 export type HostTelemetry = Pick<TimeoutTelemetry, 'failed'> & Partial<TimeoutTelemetry>;
@@ -21,8 +22,7 @@ export function soundTelemetry<Whole extends object>(
   const failed = (method: string, error: unknown): void => {
     if (failing.has(method)) return;
     failing.add(method);
-    const why = error instanceof Error ? error.message : String(error);
-    logger.warn(`telemetry.${method} fails, which is said once: ${why}`);
+    logger.warn(`telemetry.${method} fails, which is said once: ${messageOf(error)}`);
   };
   const methods = given as Partial<Record<string, (...args: unknown[]) => unknown>>;
   const sound =

@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { causesOf, wordsOf } from '../causes';
 import { isInfrastructureError, sqlStateOf } from '../database/database-errors';
 import { UnansweredError } from '../draining/handle-claimed';
 
@@ -18,11 +19,18 @@ export const subjectOf = (error: unknown): string | undefined =>
 export function stackOf(error: unknown): string | undefined {
   if (!types.isNativeError(error) || error instanceof UnansweredError) return undefined;
   const isOfServer = sqlStateOf(error) !== undefined || isInfrastructureError(error);
-  return isOfServer ? undefined : error.stack;
+  if (isOfServer || error.stack === undefined) return undefined;
+  return [error.stack, ...causesBehind(error, error.stack)].join('\n  caused by: ');
 }
 
 export const messageOf = (error: unknown): string =>
-  types.isNativeError(error) ? error.message : String(error);
+  types.isNativeError(error)
+    ? [wordsOf(error), ...causesBehind(error, wordsOf(error))].join(': ')
+    : String(error);
 
-/** All that leads to it: the stack, or else the message. */
+/** All that leads to it: the stack, or else the message, and what has caused it. */
 export const whyFailed = (error: unknown): string => stackOf(error) ?? messageOf(error);
+
+/** What has caused an error, as far as it has not `said` so itself: of `fetch failed` it is all there is to know. */
+const causesBehind = (error: Error, said: string): string[] =>
+  [...causesOf(error)].map(wordsOf).filter((words) => !said.includes(words));
