@@ -5,6 +5,7 @@ import { QueryFailedError } from 'typeorm';
 import { freePort } from '../../../../scripts/services/index.mjs';
 import { UnansweredError } from '../draining/handle-claimed';
 import { AlarmStoreError } from '../drivers/alarm-store.error';
+import { noteSubject } from './why-failed';
 import { loggedTelemetry } from './logged-telemetry';
 
 /** As Node says that nobody listens at either address of a name, as `localhost` has two. */
@@ -90,6 +91,16 @@ describe('what Nest’s logger hears of deadlines that fail', () => {
     expect(said[0]).toMatch(/TypeError: fetch failed\n +at /);
     expect(said[1]).toBe(`1 of kind "calling" failed and are tried again: fetch failed: ${cause}`);
     for (const one of said) expect(one.split(cause)).toHaveLength(2);
+  });
+
+  it('names the subject also where its time limit has ended a call', async () => {
+    const telemetry = loggedTelemetry();
+    const signal = AbortSignal.timeout(1);
+    await once(signal, 'abort');
+    // What `fetch` rejects with then.
+    noteSubject(signal.reason, 'order-4711');
+    telemetry.batchFailed('calling', 1, signal.reason);
+    expect(said[0]).toContain(', as that of "order-4711": ');
   });
 
   it('is a row that somebody holds, once a minute for each kind', () => {

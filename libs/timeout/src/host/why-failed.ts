@@ -2,18 +2,20 @@ import { types } from 'node:util';
 import { causesOf, wordsOf } from '../causes';
 import { isInfrastructureError, sqlStateOf } from '../database/database-errors';
 import { UnansweredError } from '../draining/handle-claimed';
+import { isObject } from './option-kinds';
 
 /** For whom handlers threw what is an object, for as long as that is known to anybody. */
 const subjects = new WeakMap<object, string>();
 
 /** @param subjectId the only one that its handler was called for, by the host's own id */
 export function noteSubject(error: unknown, subjectId: string): void {
-  if (types.isNativeError(error)) subjects.set(error, subjectId);
+  // Also what is no error by its birth, as a DOMException, which ends a call that took too long.
+  if (isObject(error)) subjects.set(error, subjectId);
 }
 
 /** The subject that this was thrown for, where it was thrown for one alone. */
 export const subjectOf = (error: unknown): string | undefined =>
-  types.isNativeError(error) ? subjects.get(error) : undefined;
+  isObject(error) ? subjects.get(error) : undefined;
 
 /** Its stack, where it is of somebody's code; not where a server says it, or nobody has answered. */
 export function stackOf(error: unknown): string | undefined {
