@@ -1,4 +1,14 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import {
+  constants,
+  copyFile,
+  link,
+  mkdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { AlarmStoreError } from '../alarm-store.error';
 
@@ -10,29 +20,69 @@ const lockedHere = new Set<string>();
  * @throws {AlarmStoreError} naming the process that has it, or what the folder must be
  */
 export async function lockFolder(folder: string): Promise<() => Promise<void>> {
-  await makeFolder(resolve(folder)).catch((error: unknown) => refuse(folder, error));
   const file = join(resolve(folder), 'owner');
-  for (;;) {
+  // Written before it gets the name that others look at: an empty one they would take for left behind.
+  const own = `${file}-${randomUUID()}`;
+  try {
+    await makeFolder(resolve(folder));
     try {
-      await writeFile(file, `${process.pid}`, { flag: 'wx', mode: 0o600 });
-      lockedHere.add(file);
-      return async () => {
-        lockedHere.delete(file);
-        await rm(file, { force: true });
-      };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') refuse(folder, error);
+      await writeFile(own, `${process.pid}`, { mode: 0o600 });
+      while (!(await isGiven(file, own))) {
+        const pid = await ownerIn(file);
+        if (isInUse(file, pid)) throw usedBy(folder, pid);
+        await takeAway(file, `${own}-before`);
+      }
+    } finally {
+      await rm(own, { force: true });
     }
-    const pid = Number(await readFile(file, 'utf8').catch(() => '0'));
-    if (pid === process.pid ? lockedHere.has(file) : isAlive(pid)) {
-      throw new AlarmStoreError(
-        `${folder} is used by process ${pid}: give each worker a TIMER_WHEEL_FOLDER of its own`,
-      );
-    }
-    // Left behind by a process that was killed.
+  } catch (error) {
+    if (error instanceof AlarmStoreError) throw error;
+    refuse(folder, error);
+  }
+  lockedHere.add(file);
+  return async () => {
+    lockedHere.delete(file);
     await rm(file, { force: true });
+  };
+}
+
+/** True where this name was nobody's, and is that of what `from` has, too. */
+async function isGiven(name: string, from: string): Promise<boolean> {
+  try {
+    // Not every disk has links: a copy is there a moment before what is in it.
+    await link(from, name).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') throw error;
+      return copyFile(from, name, constants.COPYFILE_EXCL);
+    });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
   }
 }
+
+/** What a process that was killed has left behind. Where somebody who saw that as well was faster, it is his, and put back. */
+async function takeAway(file: string, aside: string): Promise<void> {
+  try {
+    await rename(file, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
+  if (isInUse(file, await ownerIn(aside))) await isGiven(file, aside);
+  await rm(aside, { force: true });
+}
+
+const ownerIn = async (file: string): Promise<number> =>
+  Number(await readFile(file, 'utf8').catch(() => '0'));
+
+const isInUse = (file: string, pid: number): boolean =>
+  pid === process.pid ? lockedHere.has(file) : isAlive(pid);
+
+const usedBy = (folder: string, pid: number): AlarmStoreError =>
+  new AlarmStoreError(
+    `${folder} is used by process ${pid}: give each worker a TIMER_WHEEL_FOLDER of its own`,
+  );
 
 /** With those above it. Node's own way to do so never ends where none can be made, as in /proc. */
 async function makeFolder(folder: string): Promise<void> {
