@@ -235,6 +235,10 @@ describe('loadConfig', () => {
       'postgres://lc:hunter2@h1/shop?sslmode=verify-full&sslrootcert=/no/ca.crt',
       'DATABASE_URL must name files that can be read: its sslrootcert cannot (ENOENT)',
     ],
+    [
+      `postgres://lc:hunter2@h1/shop?sslmode=verify-full&sslrootcert=${__dirname}`,
+      'DATABASE_URL must name files that can be read: its sslrootcert cannot (EISDIR)',
+    ],
   ])('says what is wrong with %s, and no secret', (DATABASE_URL, said) => {
     expect(complaint({ DATABASE_URL })).toContain(said);
     expect(complaint({ DATABASE_URL })).not.toContain('hunter2');

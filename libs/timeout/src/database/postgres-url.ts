@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { hasStrayPercent, STRAY_PERCENT_RULE } from '../stray-percent';
 
 const RULE = 'must be a URL that begins with postgres:// or postgresql://';
@@ -41,7 +41,8 @@ function complaintAboutTls(params: URLSearchParams): string | undefined {
 function whyUnreadable(file: string | null): string | undefined {
   if (!file) return undefined;
   try {
-    accessSync(file, constants.R_OK);
+    // As node-postgres does; of a folder the system says that it can be read, until somebody does so.
+    readFileSync(file);
     return undefined;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code;
