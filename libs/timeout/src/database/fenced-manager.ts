@@ -87,7 +87,9 @@ function fencedClient(
   const fenced = Object.create(client) as Client;
   fenced.query = (...given) => {
     const [statement] = given;
-    const text = typeof statement === 'string' ? statement : (statement as { text: string }).text;
+    // A stream has none.
+    const { text = '' } =
+      typeof statement === 'string' ? { text: statement } : (statement as { text?: string });
     assertMay(text);
     const send = (): unknown =>
       heard(isBareText(given) ? queryBare(client, given[0]) : client.query(...given));

@@ -12,12 +12,19 @@ describe('endsTransaction', () => {
     "PREPARE TRANSACTION 'x'",
     '-- done\nCOMMIT',
     '/* of * ours */ -- two\n /**/ COMMIT',
+    '/* /* of */ others **/COMMIT',
+    '-- done\rCOMMIT',
+    ';; COMMIT',
+    "PREPARE /* it */ TRANSACTION 'x'",
+    'ROLLBACK; SELECT 1',
   ])('is true for %j', (sql) => expect(endsTransaction(sql)).toBe(true));
 
   it.each([
     'ROLLBACK TO mine',
     'ROLLBACK TO SAVEPOINT mine',
     'rollback work to savepoint mine',
+    'ROLLBACK /* only */ TO mine',
+    'PREPARE mine AS SELECT 1',
     'SAVEPOINT commit',
     'RELEASE SAVEPOINT mine',
     'ENDS',
@@ -25,7 +32,12 @@ describe('endsTransaction', () => {
     'SELECT 1 -- COMMIT',
     '-- COMMIT',
     '/* COMMIT */ SELECT 1',
+    '/* /* a */ COMMIT',
+    '',
+    "'COMMIT'",
     `${'/* a */ '.repeat(10_000)}SELECT 1`,
+    `${'/*'.repeat(100_000)}${'*/'.repeat(100_000)}SELECT 1`,
+    `${' \n;--'.repeat(100_000)}`,
   ])('is false for %.40j', (sql) => expect(endsTransaction(sql)).toBe(false));
 });
 

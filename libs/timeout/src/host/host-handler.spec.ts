@@ -175,6 +175,8 @@ describe('a handler of a host', () => {
     'ABORT',
     '/* done */ -- now\nCOMMIT',
     'SELECT 1; COMMIT',
+    '; COMMIT',
+    '/* /* in one */ another */ COMMIT',
   ])(
     'may not end its transaction by %j, and does what it says in another way',
     async (statement) => {
