@@ -1,6 +1,7 @@
 import 'reflect-metadata';
-import { Logger } from '@nestjs/common';
-import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { createTestDatabase, onServer, type TestDatabase } from '../../../../test/support/database';
+import { until } from '../../../../test/support/until';
 import { DeadlineHandler, type Due, type HandlesDue } from '../public';
 import { TimeoutTesting } from '../testing';
 
@@ -73,5 +74,53 @@ describe('TimeoutTesting, where a handler throws', () => {
     warn.mockRestore();
     expect(said.some((one) => one.includes('at EndTrials.handle'))).toBe(true);
     expect(said.at(-1)).toMatch(/^1 of kind "trial-end" failed .*, as that of "order-4711": /);
+  });
+});
+
+describe('TimeoutTesting, where the application fails', () => {
+  @Injectable()
+  @DeadlineHandler(kind)
+  class NeedsWhatNobodyHas extends EndTrials {
+    constructor(@Inject('nobody') readonly nobody: unknown) {
+      super();
+    }
+  }
+
+  @DeadlineHandler(kind)
+  class BeginsBadly extends EndTrials {
+    onModuleInit(): never {
+      throw new Error('no such file');
+    }
+  }
+
+  let database: TestDatabase;
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    jest.spyOn(Logger.prototype, 'error').mockImplementation();
+  });
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await database?.drop();
+  });
+  const open = (handler: typeof EndTrials | typeof NeedsWhatNobodyHas): Promise<TimeoutTesting> =>
+    TimeoutTesting.create({ ...{ postgres: { url: database.url }, handlers: [handler] } });
+  const names = async (sql: string): Promise<string[]> => {
+    const found: string[] = [];
+    await onServer(database.url, async (client) => {
+      const { rows } = await client.query<{ name: string }>(sql);
+      found.push(...rows.map(({ name }) => name));
+    });
+    return found.filter((name) => name.startsWith('lastcall'));
+  };
+
+  it.each([
+    ['needs what nobody has', NeedsWhatNobodyHas, "can't resolve dependencies"],
+    ['begins badly', BeginsBadly, 'no such file'],
+  ])('leaves nothing behind: one %s', async (_, handler, said) => {
+    await expect(open(handler)).rejects.toThrow(said);
+    const ours = `SELECT application_name AS name FROM pg_stat_activity WHERE datname = current_database()`;
+    // One that was ended a moment ago may still be leaving.
+    await until('no session is left', async () => (await names(ours)).length === 0, 3_000);
+    expect(await names('SELECT nspname AS name FROM pg_namespace')).toEqual([]);
   });
 });

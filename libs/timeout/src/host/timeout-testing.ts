@@ -1,5 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import type { INestApplicationContext, ModuleMetadata, Type } from '@nestjs/common';
+import type {
+  DynamicModule,
+  FactoryProvider,
+  INestApplicationContext,
+  ModuleMetadata,
+  Provider,
+  Type,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { isContention } from '../database/database-errors';
@@ -46,20 +53,29 @@ export class TimeoutTesting {
     const schema = `lastcall_test_${randomBytes(6).toString('hex')}`;
     const place = await findPlace(postgres, schema);
     const admin = await place.open({ name: 'lastcall testing', connections: 1 });
-    class Testing {}
-    const app = await NestFactory.createApplicationContext(
-      {
-        module: Testing,
-        imports: [
-          TimeoutModule.forRoot({ postgres, schema, driver: 'memory', telemetry }),
-          ...imports,
-        ],
-        providers: [...handlers, ...providers],
-      },
-      { logger: ['error', 'warn'], abortOnError: false },
-    );
-    const runtime = app.get<TimeoutRuntime>(runtimeToken('default'));
-    return new TimeoutTesting(app, runtime, admin, schema, failures);
+    const watch = new RuntimeWatch();
+    try {
+      const timeouts = TimeoutModule.forRoot({ postgres, schema, driver: 'memory', telemetry });
+      class Testing {}
+      const app = await NestFactory.createApplicationContext(
+        {
+          module: Testing,
+          imports: [watch.over(timeouts), ...imports],
+          providers: [...handlers, ...providers],
+        },
+        { logger: ['error', 'warn'], abortOnError: false },
+      );
+      const runtime = app.get<TimeoutRuntime>(runtimeToken('default'));
+      return new TimeoutTesting(app, runtime, admin, schema, failures);
+    } catch (error) {
+      const clearAway = async (): Promise<void> => {
+        await watch.end();
+        await dropSchema(admin, schema);
+      };
+      // What is to be told is why the application has failed.
+      await clearAway().catch(() => undefined);
+      throw error;
+    }
   }
 
   get timeouts(): Timeouts {
@@ -109,9 +125,55 @@ export class TimeoutTesting {
 
   async close(): Promise<void> {
     await this.app.close();
-    await queryRows(this.admin, `DROP SCHEMA "${this.schema}" CASCADE`);
-    await this.admin.destroy();
+    await dropSchema(this.admin, this.schema);
   }
+}
+
+/**
+ * Nest leaves alone what it has opened, or opens at this moment or a little later, where something else of
+ * an application fails.
+ */
+class RuntimeWatch {
+  readonly #opening: Promise<TimeoutRuntime>[] = [];
+  #isOver = false;
+
+  /** The same module, whose runtime is closed by {@link end}. */
+  over(module: DynamicModule): DynamicModule {
+    const { providers = [], ...others } = module;
+    return { ...others, providers: providers.map((one) => this.#watched(one)) };
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    for (const one of await Promise.allSettled(this.#opening)) {
+      if (one.status === 'rejected') continue;
+      await one.value.beforeApplicationShutdown();
+      await one.value.onApplicationShutdown();
+    }
+  }
+
+  #watched(provider: Provider): Provider {
+    if (!('useFactory' in provider) || provider.provide !== runtimeToken('default'))
+      return provider;
+    const { useFactory, ...others } = provider as FactoryProvider<TimeoutRuntime>;
+    const open = async (...given: unknown[]): Promise<TimeoutRuntime> => {
+      if (this.#isOver) throw new Error('The application has failed: nothing is opened any more');
+      return useFactory(...given);
+    };
+    return {
+      ...others,
+      useFactory: (...given: unknown[]) => {
+        const opening = open(...given);
+        this.#opening.push(opening);
+        return opening;
+      },
+    };
+  }
+}
+
+async function dropSchema(admin: DataSource, schema: string): Promise<void> {
+  await queryRows(admin, `DROP SCHEMA IF EXISTS "${schema}" CASCADE`);
+  await admin.destroy();
 }
 
 /** The telemetry, which notes what handlers throw: not that somebody holds a row, which passes. */
