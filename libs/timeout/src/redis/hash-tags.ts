@@ -1,6 +1,5 @@
-import { Cluster } from 'ioredis';
 import { crc32 } from 'node:zlib';
-import type { RedisAddress } from './redis';
+import { isCluster, type RedisAddress } from './redis';
 import { parseRedisUrl } from './redis-url';
 
 /** On three masters each of them has one; every tag costs connections of its own. */
@@ -14,7 +13,7 @@ export function hashTags(name: string, count: number): readonly string[] {
 
 /** As many as were asked for; one where Redis is one server, so that a batch is one call. */
 export function hashTagCount(redis: RedisAddress | undefined, wanted?: number): number {
-  return wanted ?? (redis !== undefined && isCluster(redis) ? HASH_TAGS_OF_A_CLUSTER : 1);
+  return wanted ?? (redis !== undefined && leadsToCluster(redis) ? HASH_TAGS_OF_A_CLUSTER : 1);
 }
 
 /** The same for all processes and for ever: it says where a key is. */
@@ -22,7 +21,5 @@ export function tagIndexOf(key: string, count: number): number {
   return count === 1 ? 0 : crc32(key) % count;
 }
 
-function isCluster(redis: RedisAddress): boolean {
-  if (redis instanceof Cluster) return true;
-  return typeof redis === 'string' && parseRedisUrl(redis).cluster !== undefined;
-}
+const leadsToCluster = (redis: RedisAddress): boolean =>
+  typeof redis === 'string' ? parseRedisUrl(redis).cluster !== undefined : isCluster(redis);

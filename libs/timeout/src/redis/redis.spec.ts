@@ -3,7 +3,11 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { makeAuthority } from '../../../../test/support/certificates';
+import { hashTagCount } from './hash-tags';
 import { askRedisOnce, FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
+
+/** As a host has one that came with a package of its own: the same code, and other classes. */
+const others = jest.requireActual<typeof import('ioredis')>('../../../../node_modules/ioredis');
 
 const NOWHERE = { host: '127.0.0.1', port: 1 };
 const WHERE = { ...NOWHERE, db: 3, password: 'word' };
@@ -45,6 +49,7 @@ describe("a host's way to Redis", () => {
   const ways: readonly (readonly [string, () => RedisAddress])[] = [
     ['options', () => ({ ...WHERE, ...HOSTS })],
     ['a client', () => of(new Redis({ ...WHERE, ...HOSTS }))],
+    ['a client of another copy of ioredis', () => of(new others.Redis({ ...WHERE, ...HOSTS }))],
     [
       'a URL with a query',
       () =>
@@ -62,11 +67,14 @@ describe("a host's way to Redis", () => {
     }
   });
 
-  it('as a client of a cluster says the same, and how it is let in', () => {
+  it.each([
+    ['ours', Cluster],
+    ['another copy', others.Cluster],
+  ])('as a client of a cluster by %s says the same, and how it is let in', (_, OfCluster) => {
     const { retryStrategy, enableOfflineQueue, readOnly, lazyConnect, ...ofNodes } = HOSTS;
     const { keyPrefix, scripts, enableAutoPipelining } = HOSTS;
     const host = of(
-      new Cluster([NOWHERE], {
+      new OfCluster([NOWHERE], {
         ...{ keyPrefix, scripts, enableAutoPipelining, lazyConnect, enableOfflineQueue },
         scaleReads: 'slave',
         shardedSubscribers: true,
@@ -77,6 +85,9 @@ describe("a host's way to Redis", () => {
     );
     const client = opened(host, PATIENT) as unknown as Cluster;
     const plain = opened('redis://127.0.0.1:1,127.0.0.1:2', PATIENT) as unknown as Cluster;
+    expect(client).toBeInstanceOf(Cluster);
+    expect((client as unknown as { startupNodes: unknown }).startupNodes).toEqual([NOWHERE]);
+    expect(hashTagCount(host)).toBe(hashTagCount('redis://127.0.0.1:1,127.0.0.1:2'));
     const { redisOptions, ...ofCluster } = client.options;
     expect(redisOptions).toMatchObject({ password: 'word', tls: {} });
     expect(behaviourOf(redisOptions ?? {})).toEqual(behaviourOf(plain.options.redisOptions ?? {}));

@@ -7,6 +7,10 @@ import { saidUnasked } from './said-unasked';
 /** Where Redis is: a URL as `REDIS_URL` in .env.example takes it, ioredis options, or a host's client. */
 export type RedisAddress = string | RedisOptions | Redis | Cluster;
 
+/** True for a client of a cluster, by whichever copy of ioredis. */
+export const isCluster = (address: Exclude<RedisAddress, string>): address is Cluster =>
+  'isCluster' in address && address.isCluster;
+
 const CONNECT_LIMIT_MS = 1_000;
 /** How long a peer may take to answer our goodbye before the socket is dropped. */
 const DISCONNECT_LIMIT_MS = 200;
@@ -148,18 +152,27 @@ export function makeOrHangUp<T>(make: () => T, hangUp: () => void): T {
 }
 
 function connect(address: RedisAddress, behaviour: RedisOptions): Redis {
-  // The host's own client tells where Redis is, and stays the host's.
-  if (address instanceof Redis) return address.duplicate(behaviour);
-  if (address instanceof Cluster) {
-    const own = address.options.redisOptions ?? {};
-    return asRedis(address.duplicate(undefined, clusterOptions(own, behaviour)));
+  if (typeof address !== 'string') {
+    return 'duplicate' in address
+      ? beside(address, behaviour)
+      : new Redis({ ...address, ...behaviour });
   }
-  if (typeof address !== 'string') return new Redis({ ...address, ...behaviour });
   const { cluster, options, url } = parseRedisUrl(address);
   if (cluster) return asRedis(new Cluster([...cluster], clusterOptions(options, behaviour)));
   if (!url) return new Redis({ ...options, ...behaviour });
   // What an address has in its query would go before what is said beside it.
   return new Redis(url, { lazyConnect: true }).duplicate({ ...options, ...behaviour });
+}
+
+/**
+ * The host's own client tells where Redis is, and stays the host's. It may be of another copy of ioredis, as a package
+ * of the host's has one: taken for options, it would lead to this machine.
+ */
+function beside(client: Redis | Cluster, behaviour: RedisOptions): Redis {
+  if (!isCluster(client)) return Redis.prototype.duplicate.call(client, behaviour);
+  const { redisOptions = {} } = client.options;
+  const options = clusterOptions(redisOptions, behaviour);
+  return asRedis(Cluster.prototype.duplicate.call(client, undefined, options));
 }
 
 function clusterOptions(own: RedisOptions, behaviour: RedisOptions): ClusterOptions {
