@@ -16,3 +16,12 @@ export function connectRabbitmq(
     ...(isNamed ? { credentials: credentials.plain(name, secret) } : {}),
   });
 }
+
+/** Without a word: the other side may be silent. */
+export function hangUp(model: ChannelModel): void {
+  model.removeAllListeners('close').removeAllListeners('error');
+  // It is we who hang up. Without an error amqplib would go on with its heartbeats.
+  model.on('error', () => undefined);
+  const { stream } = model.connection as unknown as { stream: { destroy(why: Error): void } };
+  stream.destroy(new Error('hung up'));
+}

@@ -1,11 +1,13 @@
 import type { ChannelModel } from 'amqplib';
 import { TimeLimitError, withTimeLimit } from '../../time-limit';
 import type { TimerFinding } from '../../timer-driver-kind';
-import { connectRabbitmq } from './connect-rabbitmq';
+import { connectRabbitmq, hangUp } from './connect-rabbitmq';
 
 const LIMIT_MS = 1_500;
+const NO_ANSWER = 'no answer';
 /** The first whose quorum queues hand dead letters on at least once. */
 const OLDEST_VERSION = [3, 10] as const;
+const ACCESS_REFUSED = 403;
 const NOT_FOUND = 404;
 
 /** Whether this broker's queues do what is needed, and whether the queue of what is due answers. */
@@ -17,7 +19,7 @@ export async function examineRabbitmq(url: string, dueQueue: string): Promise<Ti
     const { version = '' } = model.connection.serverProperties as { version?: string };
     const [major = 0, minor = 0] = version.split('.').map(Number);
     const [atLeast, andMinor] = OLDEST_VERSION;
-    const channel = await model.createChannel();
+    const channel = await withTimeLimit(model.createChannel(), LIMIT_MS, NO_ANSWER);
     channel.on('error', () => undefined);
     return [
       {
@@ -31,7 +33,7 @@ export async function examineRabbitmq(url: string, dueQueue: string): Promise<Ti
       await resourcesOf(model),
     ];
   } finally {
-    await withTimeLimit(model.close(), LIMIT_MS, 'No goodbye').catch(() => undefined);
+    await withTimeLimit(model.close(), LIMIT_MS, 'No goodbye').catch(() => hangUp(model));
   }
 }
 
@@ -41,7 +43,7 @@ async function dueQueueOf(
 ): Promise<TimerFinding> {
   const name = 'RabbitMQ queue';
   try {
-    const { messageCount, consumerCount } = await withTimeLimit(look(), LIMIT_MS, 'no answer');
+    const { messageCount, consumerCount } = await withTimeLimit(look(), LIMIT_MS, NO_ANSWER);
     return {
       name,
       isFine: consumerCount > 0 || messageCount === 0,
@@ -66,14 +68,25 @@ async function dueQueueOf(
 /** A broker that is short of disk or memory takes no messages from anybody, and all else of it answers. */
 async function resourcesOf(model: ChannelModel): Promise<TimerFinding> {
   const blocked = new Promise<string>((resolve) => model.once('blocked', resolve));
-  const channel = await model.createConfirmChannel();
+  const channel = await withTimeLimit(model.createConfirmChannel(), LIMIT_MS, NO_ANSWER);
   // Without a queue: it is dropped as soon as it is taken.
-  const taken = new Promise<void>((resolve) => {
-    channel.publish('', '', Buffer.of(), {}, () => resolve());
+  const taken = new Promise<void>((resolve, reject) => {
+    channel.on('error', reject);
+    channel.publish('', '', Buffer.of(), {}, (error) =>
+      error ? reject(error as Error) : resolve(),
+    );
   });
-  const reason = await withTimeLimit(Promise.race([blocked, taken]), LIMIT_MS, 'no answer');
+  const name = 'RabbitMQ resources';
+  let reason: string | void;
+  try {
+    reason = await withTimeLimit(Promise.race([blocked, taken]), LIMIT_MS, NO_ANSWER);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== ACCESS_REFUSED) throw error;
+    const fix = 'rabbitmqctl set_permissions: our user has to write to the exchange amq.default';
+    return { name, isFine: false, detail: (error as Error).message, fix };
+  }
   return {
-    name: 'RabbitMQ resources',
+    name,
     isFine: reason === undefined,
     detail: reason === undefined ? 'it takes messages' : `it takes no messages: ${reason}`,
     fix: 'free its disk or memory: rabbitmqctl status says which, by its alarms',

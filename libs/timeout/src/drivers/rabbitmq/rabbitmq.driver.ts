@@ -6,7 +6,7 @@ import { alarmIn, type AlarmMessage } from '../alarm-message';
 import { AlarmStoreError } from '../alarm-store.error';
 import { type Broker, CallingLink, ListeningLink } from '../broker-link';
 import { CALL_TIMEOUT_MS, HoldingDriver } from '../holding-driver';
-import { connectRabbitmq } from './connect-rabbitmq';
+import { connectRabbitmq, hangUp } from './connect-rabbitmq';
 import { LevelQueues } from './level-queues';
 import { RABBITMQ_ABILITIES } from './rabbitmq.abilities';
 
@@ -60,7 +60,7 @@ export class RabbitmqDriver extends HoldingDriver<Delivery> {
     const broker: Broker<Link> = {
       name: BROKER,
       open: (onLost) => this.#open(onLost),
-      hangUp,
+      hangUp: ({ model }) => hangUp(model),
       goodbye,
     };
     this.#calls = new CallingLink(broker, callTimeoutMs);
@@ -179,13 +179,4 @@ export class RabbitmqDriver extends HoldingDriver<Delivery> {
 async function goodbye({ channel, model }: Link): Promise<void> {
   await channel.close();
   await model.close();
-}
-
-/** Without a word: the other side may be silent. */
-function hangUp({ model }: Link): void {
-  model.removeAllListeners('close').removeAllListeners('error');
-  // It is we who hang up. Without an error amqplib would go on with its heartbeats.
-  model.on('error', () => undefined);
-  const { stream } = model.connection as unknown as { stream: { destroy(why: Error): void } };
-  stream.destroy(new Error('hung up'));
 }
