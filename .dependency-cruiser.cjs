@@ -62,7 +62,7 @@ const ROOMS_OF_TIMEOUT = TIMEOUT_FLOORS.map((rooms, floor) => {
 
 /** What drivers and locks may know of libs/timeout: their ports, and tools that know nothing. */
 const TIMEOUT_PORTS =
-  '(causes|clock|database/lift-limits|deadlines/low-water|failpoint|lock|pause|redis/(hash-tags|redis|redis-url)|slots|stray-percent|telemetry|time-limit|timer-driver|timer-driver-kind|uuids|with-defaults)\\.ts$';
+  '(causes|clock|database/(lift-limits|own-types)|deadlines/low-water|failpoint|lock|pause|redis/(hash-tags|redis|redis-url)|slots|stray-percent|telemetry|time-limit|timer-driver|timer-driver-kind|uuids|with-defaults)\\.ts$';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {

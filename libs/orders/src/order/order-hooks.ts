@@ -171,7 +171,7 @@ export class OrderHooks implements OnModuleInit {
     tx.lend();
     const hookTx: HookTx = {
       manager: tx.manager,
-      query: (sql, params = []) => tx.rows(sql, params),
+      query: (sql, params = []) => tx.rowsOfHost(sql, params),
       afterCommit: (hook) =>
         tx.afterCommit(hook, (error) =>
           this.telemetry.failed('afterCommit of an @OrderHook() or the stock', error),

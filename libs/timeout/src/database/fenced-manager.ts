@@ -2,6 +2,7 @@ import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner
 import { StillLockedError, unlessLocked } from './locked-statements';
 import { ofOwnConnection } from './own-connection';
 import { asOneStatement, whyNotAsOne } from './lent-transaction';
+import { HOSTS_TYPES } from './own-types';
 import { rejectInTurn } from './reject-in-turn';
 
 interface Client {
@@ -92,7 +93,7 @@ function fencedClient(
       typeof statement === 'string' ? { text: statement } : (statement as { text?: string });
     assertMay(text);
     const send = (): unknown =>
-      heard(isBareText(given) ? queryBare(client, given[0]) : client.query(...given));
+      heard(isBareText(given) ? queryBare(client, given[0]) : client.query(...asOfHost(given)));
     if (typeof statement !== 'string') return send();
     return judged(dataSource, text, send).catch(async (error: unknown) => {
       if (error instanceof StillLockedError) {
@@ -126,9 +127,15 @@ function heard(answer: unknown): unknown {
   return answer;
 }
 
+/** A text and its parameters, taken apart as on connections of the host's own. */
+function asOfHost(given: unknown[]): unknown[] {
+  const [text, values, ...others] = given;
+  return typeof text === 'string' ? [{ text, values, types: HOSTS_TYPES }, ...others] : given;
+}
+
 async function queryBare(client: Client, text: string): Promise<unknown> {
   try {
-    return await client.query({ text, ...asOneStatement(text) });
+    return await client.query({ text, types: HOSTS_TYPES, ...asOneStatement(text) });
   } catch (error) {
     throw whyNotAsOne(error, text);
   }

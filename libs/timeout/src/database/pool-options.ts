@@ -1,5 +1,6 @@
 import type { DataSourceOptions } from 'typeorm';
 import { NODE_POSTGRES } from './node-postgres';
+import { OWN_TYPES } from './own-types';
 
 /** What a session waits for at the most, in milliseconds. */
 export const SESSION_LIMITS = {
@@ -72,6 +73,7 @@ export function poolOptions(
       // A statement that follows another need not wait for its answer, as with savepoints.
       pipeline: true,
       ...KEPT_ALIVE,
+      types: OWN_TYPES,
       options,
     },
   };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
 import type { Writable } from 'node:stream';
-import type { DatabaseError } from 'pg';
+import type { CustomTypesConfig, DatabaseError } from 'pg';
 import { QueryFailedError, type QueryRunner } from 'typeorm';
 import { sqlStateOf } from './database-errors';
 import { ofOwnConnection } from './own-connection';
@@ -22,6 +22,8 @@ export interface Statement {
   readonly values: unknown[];
   /** Takes one statement only. */
   readonly queryMode?: 'extended';
+  /** How its values are taken apart; default: as its connection does. */
+  readonly types?: CustomTypesConfig;
   /** How long node-postgres waits for its answer, in milliseconds; default: as its connection does. */
   readonly query_timeout?: number;
 }

@@ -8,6 +8,7 @@ import {
 } from './lent-transaction';
 import { unlessLocked } from './locked-statements';
 import { StoodStillError } from './others-errors';
+import { HOSTS_TYPES } from './own-types';
 import { rejectInTurn } from './reject-in-turn';
 import { Savepoint } from './savepoint';
 import { type Connection, nameOf, send, type Statement } from './send-statement';
@@ -165,6 +166,11 @@ export class Transaction {
   /** Runs one statement; `params` fill `$1..$n`. Returns its rows, those of `RETURNING` included. */
   rows<T>(sql: string, params: readonly unknown[] = []): Promise<T[]> {
     return this.#run({ text: sql, values: [...params] });
+  }
+
+  /** {@link rows} for a host: values are taken apart as on connections of its own. */
+  rowsOfHost<T>(sql: string, params: readonly unknown[] = []): Promise<T[]> {
+    return this.#run({ text: sql, values: [...params], types: HOSTS_TYPES });
   }
 
   /**

@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { sqlStateOf } from '../database/database-errors';
 import { lifting } from '../database/lift-limits';
+import { OWN_TYPES } from '../database/own-types';
 import { keepToRate } from '../alarms/keep-to-rate';
 import { UNDERSTOOD } from '../database/session-settings';
 import {
@@ -47,7 +48,8 @@ export async function armFromQuery(options: ArmFromQueryOptions): Promise<ArmFro
   const { url, schema = 'lastcall', dryRun = false, signal } = options;
   const after = placeOf(options.resume);
   const path = await searchPathOf({ url });
-  const [reader, writer] = [new Client(url), new Client(url)];
+  const way = { connectionString: url, types: OWN_TYPES };
+  const [reader, writer] = [new Client(way), new Client(way)];
   // A connection that breaks fails the statement that is under way, which tells.
   for (const one of [reader, writer]) one.on('error', () => undefined);
   try {

@@ -144,7 +144,7 @@ export const hostTx = (
   return {
     judge,
     manager: tx.manager,
-    query: (sql, params = []) => tx.rows(sql, params),
+    query: (sql, params = []) => tx.rowsOfHost(sql, params),
     afterCommit: (hook) => tx.afterCommit(hook, hookFailed),
     aside: (work) => tx.aside((part) => work(hostTx(part, hookFailed))),
   };

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Pool, type PoolConfig } from 'pg';
 import type { Clock } from '../../clock';
+import { OWN_TYPES } from '../../database/own-types';
 import { withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
 import { AlarmStoreError } from '../alarm-store.error';
@@ -58,7 +59,8 @@ export class PostgresDriver implements TimerDriver {
   constructor(options: PostgresDriverOptions) {
     this.#options = withDefaults(DEFAULTS, options);
     const { connection, queue, databaseClock, onError, callTimeoutMs, leaseMs } = this.#options;
-    const limited = { ...connection, connectionTimeoutMillis: 1_000, query_timeout: callTimeoutMs };
+    const limits = { connectionTimeoutMillis: 1_000, query_timeout: callTimeoutMs };
+    const limited = { ...connection, ...limits, types: OWN_TYPES };
     this.#pool = new Pool({ ...limited, max: CONNECTIONS });
     this.#pool.on('error', onError);
     const mark = new HeadMark(databaseClock);
