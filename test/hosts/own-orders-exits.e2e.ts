@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { types } from 'pg';
 import { refundKey } from '../../libs/orders/src/providers/refund-key';
 import { post } from '../support/ledger-provider';
 import { EXPIRED, NumberedOrders, OPEN, PAID } from '../support/numbered-shop';
@@ -10,6 +11,12 @@ const LONG_MS = 3_600_000;
 const ann = { actor: 'ann', reason: 'the till took it already' };
 
 describe('an operator of a shop with an orders table of its own', () => {
+  // The shop reads instants as texts, as many do.
+  const { TIMESTAMPTZ } = types.builtins;
+  const before = types.getTypeParser(TIMESTAMPTZ);
+  beforeAll(() => types.setTypeParser(TIMESTAMPTZ, (text) => text));
+  afterAll(() => types.setTypeParser(TIMESTAMPTZ, before));
+
   const {
     shop,
     read,

@@ -84,10 +84,10 @@ export async function placeNumbered(
   { closesInMs, references = [] }: { closesInMs: number; references?: readonly string[] },
 ): Promise<string> {
   await client.query('BEGIN');
-  const { rows } = await client.query<{ id: number; now: Date }>(
-    'INSERT INTO public.orders DEFAULT VALUES RETURNING id, now() AS now',
+  const { rows } = await client.query<{ id: number; now_ms: number }>(
+    'INSERT INTO public.orders DEFAULT VALUES RETURNING id, (extract(epoch FROM now()) * 1000)::float8 AS now_ms',
   );
-  const [{ id, now }] = rows as [{ id: number; now: Date }];
+  const [{ id, now_ms: nowMs }] = rows as [{ id: number; now_ms: number }];
   for (const reference of references) {
     await client.query(
       `INSERT INTO public.payments (order_id, provider, reference, amount, expires_at)
@@ -95,7 +95,7 @@ export async function placeNumbered(
       [id, reference],
     );
   }
-  const dueAt = new Date(now.getTime() + closesInMs);
+  const dueAt = new Date(nowMs + closesInMs);
   await timeouts.arm(fromPg(client), { kind: KIND, subjectId: String(id), dueAt });
   await client.query('COMMIT');
   return String(id);

@@ -8,7 +8,7 @@ import { askingKind, REFUND_KIND, WEBHOOK_KIND } from './target-parts';
 import { NO_ID, TargetPayments } from './target-payments';
 import { BY_HAND, type MadeAttempt } from './target-refund.judgement';
 import { nobodyWaits, nothingTaken, nothingToRefundBy, otherAttempts } from './target-refusals';
-import type { TargetSql } from './target-sql';
+import { nowMsBy, type TargetSql } from './target-sql';
 import {
   attemptsMade,
   exitsOf,
@@ -107,8 +107,7 @@ export class TargetDesk {
   /** By the database's clock: a machine whose own is ahead must delay nothing. */
   async #armNow(tx: TargetSql, due: readonly Due[]): Promise<void> {
     if (due.length === 0) return;
-    const [clock] = await tx.query<{ now: Date }>('SELECT now() AS now');
-    const dueAt = (clock as { now: Date }).now;
+    const dueAt = new Date(await nowMsBy(tx));
     await this.arm(
       tx,
       due.map((one) => ({ ...one, dueAt })),

@@ -5,6 +5,7 @@ import type { PaymentProviders } from '../providers/payment-providers';
 import type { CheckedTarget } from './checked-target';
 import type { TargetOrders } from './target-orders';
 import type { TargetPayments } from './target-payments';
+import { nowMsBy } from './target-sql';
 
 /** What closing the orders of a shop's own tables is made of. */
 export interface TargetParts {
@@ -52,8 +53,7 @@ export async function armIn(
   delays: readonly { readonly subjectId: string; readonly inMs: number }[],
 ): Promise<void> {
   if (delays.length === 0) return;
-  const [clock] = await tx.query<{ now: Date }>('SELECT now() AS now');
-  const nowMs = (clock as { now: Date }).now.getTime();
+  const nowMs = await nowMsBy(tx);
   await timeouts.arm(
     tx,
     delays.map(({ subjectId, inMs }) => ({ kind, subjectId, dueAt: new Date(nowMs + inMs) })),

@@ -1,7 +1,7 @@
 import type { Tx } from '@app/timeout';
 import type { CapturedMoney } from '../providers/payment-provider';
 import type { TargetPayment } from './close-target';
-import type { TargetSql } from './target-sql';
+import { inMs, type TargetSql } from './target-sql';
 
 /** Money that a provider says it has taken for a payment of the shop's own. */
 export interface TargetCapture {
@@ -209,15 +209,19 @@ export class TargetPayments {
       order_id: string;
       amount: string;
       currency: string;
-      paid_at: Date;
+      paid_ms: string;
     }>(
       `UPDATE ${this.#payments} SET verdict = $4, settled_by = $5, settled_reason = $6
         WHERE provider = $1 AND payment_id = $2 AND provider_payment_id = $3 AND verdict = 'hold'
-       RETURNING kind, order_id, amount, currency, paid_at`,
+       RETURNING kind, order_id, amount, currency, ${inMs('paid_at')} AS paid_ms`,
       [provider, paymentId, providerPaymentId, verdict, actor, reason],
     );
     if (!row) return undefined;
-    const money = { amount: Number(row.amount), currency: row.currency, paidAt: row.paid_at };
+    const money = {
+      amount: Number(row.amount),
+      currency: row.currency,
+      paidAt: new Date(Number(row.paid_ms)),
+    };
     return { kind: row.kind, orderId: row.order_id, money };
   }
 }

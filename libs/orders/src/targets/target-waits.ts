@@ -1,6 +1,6 @@
 import { NO_ID } from './target-payments';
 import { BY_HAND } from './target-refund.judgement';
-import type { TargetSql } from './target-sql';
+import { inMs, type TargetSql } from './target-sql';
 
 /**
  * How a person ends a wait. Of an order behind the fence: `closed` or `paid`, as its provider's own pages
@@ -187,10 +187,12 @@ interface Row {
   readonly amount: string | null;
   readonly currency: string | null;
   readonly detail: string;
-  readonly since: Date;
+  readonly since_ms: string;
   readonly is_overdue: boolean;
   readonly lacks: string | null;
 }
+
+const COLUMNS = `what, ref, kind, subject, amount, currency, detail, ${inMs('since')} AS since_ms, is_overdue, lacks`;
 
 const waitsAsSql = (schema: string, tail: string): string =>
   NAMES.map((what) => {
@@ -205,7 +207,7 @@ export async function listTargetWaits(
   mostOfEach: number,
 ): Promise<TargetWait[]> {
   const rows = await sql.query<Row>(
-    `SELECT * FROM (${waitsAsSql(schema, `ORDER BY is_overdue DESC, since LIMIT ${mostOfEach}`)}) AS waits ORDER BY since`,
+    `SELECT ${COLUMNS} FROM (${waitsAsSql(schema, `ORDER BY is_overdue DESC, since LIMIT ${mostOfEach}`)}) AS waits ORDER BY since`,
   );
   return rows.map(fromRow);
 }
@@ -236,7 +238,7 @@ export async function findTargetWait(
   for (const what of asked) {
     const from = TARGET_WAITS[what].sql((name) => `"${schema}".${name}`);
     const [row] = await sql.query<Row>(
-      `SELECT '${what}' AS what, * FROM (${from}) AS ${what} WHERE ref = $1::text[]`,
+      `SELECT ${COLUMNS} FROM (SELECT '${what}' AS what, * FROM (${from}) AS ${what}) AS waits WHERE ref = $1::text[]`,
       [ref],
     );
     if (row) return { wait: fromRow(row), ref };
@@ -245,11 +247,13 @@ export async function findTargetWait(
 }
 
 const fromRow = (found: Row): TargetWait => {
-  const { what, ref, is_overdue: isOverdue, amount, lacks, ...row } = found;
+  const { what, ref, is_overdue: isOverdue, amount, lacks, since_ms: sinceMs, ...row } = found;
+  const since = new Date(Number(sinceMs));
   const { prefix } = TARGET_WAITS[what];
   const exits = exitsOf(what).filter((exit) => exit !== lacks);
   const id = `${prefix}:${ref.map(encodeURIComponent).join('/')}`;
-  return { id, what, ...row, amount: amount === null ? null : Number(amount), isOverdue, exits };
+  const money = amount === null ? null : Number(amount);
+  return { id, what, ...row, since, amount: money, isOverdue, exits };
 };
 
 function parseId(id: string): { prefix: string; ref: string[] } {
