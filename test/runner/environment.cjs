@@ -32,6 +32,7 @@ class Environment {
   fakeTimers = null;
   moduleMocker = new ModuleMocker(globalThis);
   #before = traces();
+  #hasRun = false;
 
   /** @param {import('@jest/environment').JestEnvironmentConfig} config */
   constructor({ projectConfig }) {
@@ -40,12 +41,18 @@ class Environment {
 
   async setup() {}
 
+  /** @param {{ readonly name: string }} event */
+  handleTestEvent({ name }) {
+    if (name === 'run_finish') this.#hasRun = true;
+  }
+
   async teardown() {
     this.fakeTimersModern.dispose();
     // One of a package is on again as soon as it is entered.
     for (const storage of storages) storage.disable();
     storages.clear();
-    this.refuseMarks();
+    // What a file could not be loaded for is told first.
+    if (this.#hasRun) this.refuseMarks();
   }
 
   refuseMarks() {
