@@ -1,3 +1,5 @@
+import { beginHeldOpen } from '../../../../test/support/held-open';
+import { PLACING_TURN } from '../order/advisory-locks';
 import { randomUUID } from 'node:crypto';
 import { atLeisure } from '../../../../test/support/at-leisure';
 import { insertProduct } from '../../../../test/support/insert-orders';
@@ -41,6 +43,18 @@ describe('a group of orders', () => {
   it('is one transaction for many', async () => {
     const placed = await Promise.all(Array.from({ length: GROUP }, () => place('TEA')));
     expect(await groupsOf(placed.map(({ order }) => order.id))).toBeLessThanOrEqual(4);
+  });
+
+  it('fails a poisoned one alone, too, where a turn was waited for in vain', async () => {
+    const other = await beginHeldOpen(world.dataSource);
+    await other.query(`SELECT pg_advisory_xact_lock(${PLACING_TURN})`);
+    try {
+      const all = await Promise.allSettled([place('TEA'), place('TEA', 'poisoned'), place('TEA')]);
+      expect(all.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    } finally {
+      await other.rollbackTransaction();
+      await other.release();
+    }
   });
 
   it('of 200 places 199 when one is poisoned, and fails that one alone', async () => {

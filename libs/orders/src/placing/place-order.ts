@@ -46,6 +46,8 @@ const MAX_WAITING = 10_000;
 @Injectable()
 export class PlaceOrder implements OnApplicationShutdown {
   readonly #turns = new PlacingTurns();
+  /** What groups have failed by that had waited for a turn in vain: that time is none of their parts'. */
+  readonly #failedBehindVain = new WeakSet<object>();
   readonly #groups: GroupCommit<PlaceRequest, PlaceOutcome>;
 
   constructor(
@@ -78,7 +80,7 @@ export class PlaceOrder implements OnApplicationShutdown {
           ),
         isEverybodys,
         isForAllWaiting: isTableLocked,
-        isHeld: isLockTimeout,
+        isHeld: (error) => isLockTimeout(error) || this.#failedBehindVain.has(error as object),
       },
     );
   }
@@ -112,15 +114,17 @@ export class PlaceOrder implements OnApplicationShutdown {
     requests: readonly PlaceRequest[],
     { haveWaited, waitsFor, excludesOthers, sinceMs }: HowToCarryOut,
   ): Promise<readonly (PlaceOutcome | HeldElsewhere)[]> {
+    let isTurnInVain = false;
     try {
       const outcomes = await inTransaction(
         this.dataSource,
         async (tx) => {
           const isFirst = !haveWaited && waitsFor === undefined;
           const turn = isFirst ? await this.#turns.take(tx, excludesOthers) : 'none';
+          isTurnInVain = turn === 'in_vain';
           const isInVain = waitsFor !== undefined && !(await waitInTurn(tx, waitsFor));
           const place = () => placeGroup(tx, requests, this.guard, this.config);
-          const isTired = haveWaited || isInVain || turn === 'in_vain';
+          const isTired = haveWaited || isInVain || isTurnInVain;
           const outcomes = isTired ? await patientNoMore(tx, place) : await place();
           await failpoint('place.written');
           return turn === 'alone' ? outcomes.map(asKept) : outcomes;
@@ -130,6 +134,7 @@ export class PlaceOrder implements OnApplicationShutdown {
       await failpoint('place.committed');
       return outcomes;
     } catch (error) {
+      if (isTurnInVain) this.#failedBehindVain.add(error as object);
       const [request, other] = requests;
       if (!(error instanceof HeldInHostError) || !request || other) throw error;
       return [new HeldElsewhere(heldInHost(request, error), true)];
