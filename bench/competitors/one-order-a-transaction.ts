@@ -10,7 +10,7 @@ GroupCommit.prototype.submit = async function (request: unknown) {
   const [result] = await (this as unknown as Parts).carryOut([request], {
     haveWaited: false,
     waitsFor: undefined,
-    excludesOthers: false,
+    turn: 'none',
     sinceMs: performance.now(),
     beganMs: performance.now(),
   });

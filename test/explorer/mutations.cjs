@@ -510,7 +510,7 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}placing/placing-turns.ts`,
-        find: 'part.hot(isAlone ? WAIT_ALONE : WAIT_BESIDE',
+        find: "part.hot(wanted === 'alone' ? WAIT_ALONE : WAIT_BESIDE",
         replace: 'part.hot(WAIT_BESIDE',
       },
     ],

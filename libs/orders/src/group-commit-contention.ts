@@ -29,9 +29,9 @@ export class Contention {
     private readonly canWaitFor: (need: string) => boolean = () => false,
   ) {}
 
-  /** True where the groups of other processes are to stand aside. */
-  get isPressing(): boolean {
-    return performance.now() < this.#excludesUntilMs;
+  /** For a group that waits for nothing else. */
+  get turn(): 'alone' | 'beside' {
+    return performance.now() < this.#excludesUntilMs ? 'alone' : 'beside';
   }
 
   /** What a group that begins with this one is to wait for. */

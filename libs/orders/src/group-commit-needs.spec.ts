@@ -58,9 +58,9 @@ describe('GroupCommit, where requests need something to themselves', () => {
     const excluding: (readonly string[])[] = [];
     const heldOf = (request: string) => needsOf(request).filter((need) => held.has(need));
     const groups = new GroupCommit<string, string>(
-      async (group, { waitsFor, excludesOthers }) => {
+      async (group, { waitsFor, turn: taken }) => {
         asked.push([...group]);
-        if (excludesOthers) excluding.push(group);
+        if (taken === 'alone') excluding.push(group);
         if (waitsFor !== undefined) waited.push({ waitsFor, group });
         await turn();
         const isAlone = group.length === 1;
@@ -70,7 +70,7 @@ describe('GroupCommit, where requests need something to themselves', () => {
         return group.map((request) => {
           const needs = heldOf(request);
           if (needs.length === 0) return `${request}!`;
-          return new HeldElsewhere(needs, failsGroups, excludesOthers);
+          return new HeldElsewhere(needs, failsGroups, taken === 'alone');
         });
       },
       {
@@ -126,12 +126,12 @@ describe('GroupCommit, where requests need something to themselves', () => {
   it('keeps nobody from what those need as well who wait for what is held', async () => {
     const gate = new Gate();
     const groups = new GroupCommit<string, string>(
-      async (group, { waitsFor, excludesOthers }) => {
+      async (group, { waitsFor, turn: taken }) => {
         await turn();
         if (waitsFor !== undefined) await gate.pass();
         return group.map((request) =>
           request.includes('b') && waitsFor === undefined
-            ? new HeldElsewhere(['b'], false, excludesOthers)
+            ? new HeldElsewhere(['b'], false, taken === 'alone')
             : `${request}!`,
         );
       },
@@ -158,14 +158,15 @@ describe('GroupCommit, where requests need something to themselves', () => {
     let underWay = 0;
     let most = 0;
     const groups = new GroupCommit<string, string>(
-      async (group, { excludesOthers }) => {
+      async (group, { turn: taken }) => {
         underWay += 1;
-        if (excludesOthers) most = Math.max(most, underWay);
+        if (taken === 'alone') most = Math.max(most, underWay);
         await turn();
         await turn();
         underWay -= 1;
         return group.map((request) => {
-          const needs = excludesOthers ? [] : needsOf(request).filter((need) => ofOthers.has(need));
+          const needs =
+            taken === 'alone' ? [] : needsOf(request).filter((need) => ofOthers.has(need));
           return needs.length > 0 ? new HeldElsewhere(needs) : `${request}!`;
         });
       },

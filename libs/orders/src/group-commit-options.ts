@@ -55,8 +55,11 @@ export interface HowToCarryOut {
    * again, as by those who come again at once, whom nobody overtakes who only looks now and then.
    */
   readonly waitsFor: string | undefined;
-  /** Groups of other processes are to stand aside: what they have all the time was found held again and again. */
-  readonly excludesOthers: boolean;
+  /**
+   * `alone`: groups of other processes are to stand aside, as what they have all the time was found held again and
+   * again. `none`: it waits for something else, and would keep them from a turn.
+   */
+  readonly turn: 'alone' | 'beside' | 'none';
   /** Since when the one who has waited longest has, by `performance.now()`. */
   readonly sinceMs: number;
   /** Since when the group is tried of which they are a part, or the whole, by `performance.now()`. */

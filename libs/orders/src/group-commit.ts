@@ -19,7 +19,7 @@ const SHARE_OF_HELD = 0.1;
 /** Of a group, or of that which it is a part of. */
 type Tried = Omit<HowToCarryOut, 'sinceMs'>;
 /** Has waited for all that it may. */
-const IMPATIENT = { haveWaited: true, waitsFor: undefined, excludesOthers: false } as const;
+const IMPATIENT = { haveWaited: true, waitsFor: undefined, turn: 'none' } as const;
 
 /**
  * Carries out concurrent requests in groups, one transaction a group: those that arrive while a
@@ -110,17 +110,17 @@ export class GroupCommit<Request, Result> {
       const waits = waitsFor !== undefined;
       // While it waits it has nothing: others may have what it needs besides.
       const needs = waits ? [] : all;
-      const excludesOthers = !isAlone && !waits && this.#contention.isPressing;
+      const turn = isAlone || waits ? 'none' : this.#contention.turn;
       if (isAlone) this.#isOneAlone = true;
       if (waits) this.#waitedFor = waitsFor;
-      if (excludesOthers) this.#isOneExcluding = true;
+      if (turn === 'alone') this.#isOneExcluding = true;
       for (const need of needs) this.#inUse.add(need);
       const beganMs = performance.now();
-      await this.#settle(group, { haveWaited: false, waitsFor, excludesOthers, beganMs });
+      await this.#settle(group, { haveWaited: false, waitsFor, turn, beganMs });
       for (const need of needs) this.#inUse.delete(need);
       if (isAlone) this.#isOneAlone = false;
       if (waits) this.#waitedFor = undefined;
-      if (excludesOthers) this.#isOneExcluding = false;
+      if (turn === 'alone') this.#isOneExcluding = false;
       group = this.#hasTurn(1) ? this.#cutGroup() : [];
     }
     this.#busyLanes -= 1;

@@ -1,9 +1,9 @@
-import { beginHeldOpen } from '../../../../test/support/held-open';
-import { PLACING_TURN } from '../order/advisory-locks';
 import { randomUUID } from 'node:crypto';
 import { atLeisure } from '../../../../test/support/at-leisure';
+import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertProduct } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
+import { PLACING_TURN } from '../order/advisory-locks';
 import { LastcallError } from '../order/errors';
 import { PlaceOrder } from './place-order';
 

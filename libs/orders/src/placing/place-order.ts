@@ -112,22 +112,21 @@ export class PlaceOrder implements OnApplicationShutdown {
 
   async #placeGroup(
     requests: readonly PlaceRequest[],
-    { haveWaited, waitsFor, excludesOthers, sinceMs }: HowToCarryOut,
+    { haveWaited, waitsFor, turn, sinceMs }: HowToCarryOut,
   ): Promise<readonly (PlaceOutcome | HeldElsewhere)[]> {
     let isTurnInVain = false;
     try {
       const outcomes = await inTransaction(
         this.dataSource,
         async (tx) => {
-          const isFirst = !haveWaited && waitsFor === undefined;
-          const turn = isFirst ? await this.#turns.take(tx, excludesOthers) : 'none';
-          isTurnInVain = turn === 'in_vain';
+          const taken = turn === 'none' ? turn : await this.#turns.take(tx, turn);
+          isTurnInVain = taken === 'in_vain';
           const isInVain = waitsFor !== undefined && !(await waitInTurn(tx, waitsFor));
           const place = () => placeGroup(tx, requests, this.guard, this.config);
           const isTired = haveWaited || isInVain || isTurnInVain;
           const outcomes = isTired ? await patientNoMore(tx, place) : await place();
           await failpoint('place.written');
-          return turn === 'alone' ? outcomes.map(asKept) : outcomes;
+          return taken === 'alone' ? outcomes.map(asKept) : outcomes;
         },
         { isShared: true, sinceMs },
       );

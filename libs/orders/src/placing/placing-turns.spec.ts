@@ -11,11 +11,11 @@ afterAll(() => world?.close());
 
 /** Each has turns of its own, as each process has. */
 function taking(
-  isAlone: boolean,
+  wanted: 'alone' | 'beside',
   work: (tx: Transaction) => Promise<void> = async () => undefined,
 ) {
   return inTransaction(world.dataSource, async (tx): Promise<PlacingTurn> => {
-    const turn = await new PlacingTurns().take(tx, isAlone);
+    const turn = await new PlacingTurns().take(tx, wanted);
     await work(tx);
     return turn;
   });
@@ -35,10 +35,10 @@ it('lets groups place beside each other, and one alone once they have ended, bef
   const order: string[] = [];
   const first = await beginHeldOpen(world.dataSource);
   await first.query(`SELECT pg_advisory_xact_lock_shared(${PLACING_TURN})`);
-  expect(await taking(false)).toBe('beside');
-  const alone = taking(true, async () => void order.push('alone'));
+  expect(await taking('beside')).toBe('beside');
+  const alone = taking('alone', async () => void order.push('alone'));
   await areWaiting(1);
-  const later = taking(false, async () => void order.push('later'));
+  const later = taking('beside', async () => void order.push('later'));
   await areWaiting(2);
   await first.commitTransaction();
   await first.release();
@@ -46,20 +46,21 @@ it('lets groups place beside each other, and one alone once they have ended, bef
   expect(order).toEqual(['alone', 'later']);
 });
 
-it.each([true, false])(
-  'goes on where somebody keeps it, and waits for none for a while (alone: %s)',
-  async (isAlone) => {
+it.each(['alone', 'beside'] as const)(
+  'goes on where somebody keeps it, and waits for none for a while: %s',
+  async (wanted) => {
     const other = await beginHeldOpen(world.dataSource);
     await other.query(`SELECT pg_advisory_xact_lock(${PLACING_TURN})`);
     const turns = new PlacingTurns();
     try {
       await inTransaction(world.dataSource, async (tx) => {
         await tx.rows('SET LOCAL lock_timeout = 20');
-        expect(await turns.take(tx, isAlone)).toBe('in_vain');
+        expect(await turns.take(tx, wanted)).toBe('in_vain');
         expect(await tx.rows('SELECT 1 AS n')).toEqual([{ n: 1 }]);
         // At once, whatever it may wait for.
         await tx.rows('SET LOCAL lock_timeout = 0');
-        for (const again of [true, false]) expect(await turns.take(tx, again)).toBe('none');
+        for (const again of ['alone', 'beside'] as const)
+          expect(await turns.take(tx, again)).toBe('none');
       });
     } finally {
       await other.rollbackTransaction();

@@ -23,15 +23,15 @@ export class PlacingTurns {
   #restsUntilMs = -Infinity;
 
   /** To be called first in a transaction: who waits here is to hold nothing. */
-  async take(tx: Transaction, isAlone: boolean): Promise<PlacingTurn> {
+  async take(tx: Transaction, wanted: 'alone' | 'beside'): Promise<PlacingTurn> {
     if (performance.now() < this.#restsUntilMs) return 'none';
-    if (!isAlone) {
+    if (wanted === 'beside') {
       const [row] = await tx.hot<{ hasTurn: boolean }>(TRY_BESIDE, []);
-      if (row?.hasTurn) return 'beside';
+      if (row?.hasTurn) return wanted;
     }
     try {
-      await tx.attempt((part) => part.hot(isAlone ? WAIT_ALONE : WAIT_BESIDE, []));
-      return isAlone ? 'alone' : 'beside';
+      await tx.attempt((part) => part.hot(wanted === 'alone' ? WAIT_ALONE : WAIT_BESIDE, []));
+      return wanted;
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
       this.#restsUntilMs = performance.now() + RESTS_AFTER_VAIN_MS;
