@@ -56,10 +56,12 @@ describe('GroupCommit, where requests need something to themselves', () => {
     const asked: string[][] = [];
     const waited: { waitsFor: string; group: readonly string[] }[] = [];
     const excluding: (readonly string[])[] = [];
+    const turns: string[] = [];
     const heldOf = (request: string) => needsOf(request).filter((need) => held.has(need));
     const groups = new GroupCommit<string, string>(
       async (group, { waitsFor, turn: taken }) => {
         asked.push([...group]);
+        turns.push(taken);
         if (taken === 'alone') excluding.push(group);
         if (waitsFor !== undefined) waited.push({ waitsFor, group });
         await turn();
@@ -79,7 +81,7 @@ describe('GroupCommit, where requests need something to themselves', () => {
         isEverybodys: () => !failsGroups,
       },
     );
-    return { held, asked, waited, excluding, groups };
+    return { held, asked, waited, excluding, turns, groups };
   }
 
   it('keeps who needs what somebody holds, and nobody else, until it is free', async () => {
@@ -232,12 +234,14 @@ describe('GroupCommit, where requests need something to themselves', () => {
   );
 
   it('tells them after two seconds, however many wait for their turn alone', async () => {
-    const { groups } = withHeld({}, true);
+    const { turns, groups } = withHeld({}, true);
     const { result, tookMs } = await timed(() =>
       Promise.allSettled(Array.from({ length: 9 }, () => groups.submit('b'))),
     );
     for (const one of result) expect(one).toMatchObject({ reason: tired(['b']) });
     expect(tookMs).toBeLessThan(2_900);
+    // Whoever waits in a turn would keep the groups of other processes from theirs.
+    expect(turns.slice(-5)).toEqual(Array<string>(5).fill('none'));
     await groups.drained();
   });
 });
