@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
-import { ADVISORY_LOCKS, type Alone, trying, waitingFor } from './advisory-locks';
+import { ADVISORY_LOCKS, type Alone, PLACING_TURN, trying, waitingFor } from './advisory-locks';
 
 const ROOT = join(__dirname, '../../../..');
 const CALL = /pg_(?:try_)?advisory_(?:xact_)?lock(?:_shared)?\(((?:[^()]|\([^()]*\))*)\)/g;
@@ -32,6 +32,7 @@ it('gives each lock a key that no other has', () => {
 
 it('is where every key comes from that is locked anywhere', () => {
   const named = Object.keys(ADVISORY_LOCKS).map((name) => `\${ADVISORY_LOCKS.${name}}`);
+  named.push('${PLACING_TURN}');
   const keys = new Set<string>(Object.values(ADVISORY_LOCKS));
   const strange = locked().filter(({ file, key }) => {
     if (file.includes('libs/orders/src/migrations/')) return !keys.has(key);
@@ -109,6 +110,14 @@ describe('Of several installations in one database', () => {
       expect(await asked(ours, trying(what))).toBe(false);
     },
   );
+
+  it('who places alone keeps its own off, no others, and nothing else that is taken alone', async () => {
+    const turn = `pg_try_advisory_xact_lock(${PLACING_TURN})`;
+    expect(await asked(ours, turn)).toBe(true);
+    expect(await asked(second, turn)).toBe(false);
+    expect(await asked(others, turn)).toBe(true);
+    for (const what of names) expect(await asked(second, trying(what))).toBe(true);
+  });
 
   it('who waits is not kept waiting by the others, and keeps its own off', async () => {
     expect(await asked(others, trying('relay'))).toBe(true);
