@@ -316,6 +316,18 @@ const INSTALLATION_MUTATIONS = [
     ],
   },
   {
+    name: 'whoever-is-named-is-to-blame',
+    what: 'Names in errors are trusted before any has proved to be right',
+    spec: 'libs/timeout/src/draining/handle-apart.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/draining/failure-rates.ts',
+        find: 'return this.#proofs >= PROOFS;',
+        replace: 'return true;',
+      },
+    ],
+  },
+  {
     name: 'few-held-rows-end-a-batch',
     what: 'A batch that has met some rows that are held leaves all others untried',
     spec: 'libs/timeout/src/draining/drain-held-rows.spec.ts',

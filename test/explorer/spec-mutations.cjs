@@ -362,7 +362,7 @@ const SPEC_MUTATIONS = [
     'draining/handle-apart.spec.ts',
     [
       'draining/handle-apart.ts',
-      'const piece = this.#left.splice(-pieceSize(rate, due.length));',
+      'const piece = this.#left.splice(-size);',
       'const piece = this.#left.splice(-1);',
     ],
   ),

@@ -12,7 +12,7 @@ import {
   type HandledApart,
   HandlerFaultError,
   TableLockedError,
-} from './handle-apart';
+} from './handled-apart';
 import { type Aside, NOBODY, RowHeldError, UnansweredError } from './handle-claimed';
 import { HeldUpBatches } from './held-up-batches';
 import type { LeftAside } from './left-aside';

@@ -1,6 +1,7 @@
 import type { DueDeadline } from '../deadlines/deadline-handler';
 import { FailureRates } from './failure-rates';
-import { type ApartOptions, handleApart, HandlerFaultError, MANY } from './handle-apart';
+import { type ApartOptions, handleApart } from './handle-apart';
+import { HandlerFaultError, MANY } from './handled-apart';
 import { subjectNamedBy } from './subject-failure';
 import { subject } from '../testing/deadline-store';
 
@@ -89,6 +90,39 @@ describe('a batch in pieces', () => {
       tries.push(pieces.length);
     }
     expect(mean(tries)).toBeLessThan(100);
+  });
+
+  it('finds several of a piece by a try each, once names have proved to be right', async () => {
+    const poison = isPoison(0.02);
+    const [rates, tries] = [new FailureRates(), [] as number[]];
+    for (let run = 0; run < RUNS; run++) {
+      const { result, pieces } = await handled(1_000, poison, { isNamed: true, rates });
+      expect(result.failed.map(({ due }) => due).filter(poison)).toHaveLength(20);
+      expect(result.changed).toBe(980);
+      tries.push(pieces.length);
+    }
+    // Less than two for each, those that succeed included: it was 3.5.
+    expect(mean(tries.slice(RUNS / 2))).toBeLessThan(46);
+  });
+
+  it('blames nobody who is named where a piece fails for its size', async () => {
+    const rates = new FailureRates();
+    const handle = () =>
+      handleApart(
+        dueOf(1_000),
+        (piece) => {
+          const [first] = piece;
+          if (piece.length > 20 && first) throw violationBy(first.subjectId);
+          return Promise.resolve({ changed: piece.length, lost: 0 });
+        },
+        {
+          ...{ rates, isJudged: true },
+          ...{ isSubjectsFault: () => true, suspectOf: subjectNamedBy },
+        },
+      );
+    for (let run = 0; run < RUNS; run++) {
+      expect(await handle()).toMatchObject({ changed: 1_000, failed: [], left: [] });
+    }
   });
 
   it('does not judge the handler by those that errors name, where far more fail than before', async () => {

@@ -1,48 +1,19 @@
 import type { BatchResult, DueDeadline } from '../deadlines/deadline-handler';
 import { type FailureRate, type FailureRates, forgetSome, pieceSize } from './failure-rates';
-
-/** A subject for which handling fails also when it is alone. */
-export interface Failed {
-  readonly due: DueDeadline;
-  readonly error: unknown;
-}
-
-/** What came of a batch that was handled in pieces. */
-export interface HandledApart {
-  readonly changed: number;
-  readonly lost: number;
-  readonly putBack: readonly DueDeadline[];
-  readonly failed: readonly Failed[];
-  /** Somebody holds a row that these need; nothing speaks against them. */
-  readonly locked: readonly Failed[];
-  /** Not tried to the end, so that the others need not wait for it. */
-  readonly left: readonly DueDeadline[];
-  /** How many were handled, by whatever outcome. */
-  readonly succeeded: number;
-}
-
-/** So many fail before anything is made of none having succeeded. */
-export const MANY = 8;
-
-/** Many were tried, one by one and taken at random, and none succeeded: the handler is to blame. */
-export class HandlerFaultError extends Error {
-  constructor(override readonly cause: unknown) {
-    super(`Handling fails for all: ${String(cause)}`);
-  }
-}
-
-/** Each that was tried has waited in vain for a table, and none succeeded: it is locked for all of them. */
-export class TableLockedError extends Error {
-  /** No cause: contention is tried again at once. */
-  constructor(readonly failure: unknown) {
-    super(`A table is locked: ${String(failure)}`);
-  }
-}
+import {
+  type Failed,
+  type HandledApart,
+  HandlerFaultError,
+  MANY,
+  TableLockedError,
+} from './handled-apart';
 
 /** What the batch has handled stays locked meanwhile: half a second, nearly all of them being short. */
 const MOST_WAITS = 250;
 /** And for so many of those that are known to be held: where they are thousands, a batch may have nobody else. */
 const MOST_LOOKS = 16;
+/** Of a piece: where so many are named and the others fail still, names tell little of it. */
+const MOST_NAMED = 8;
 
 export interface ApartOptions {
   readonly rates: FailureRates;
@@ -65,9 +36,10 @@ type Attempt = (piece: readonly DueDeadline[]) => Promise<BatchResult>;
 /**
  * Handles a batch in pieces, by `attempt`, which undoes what fails. A piece that fails is halved
  * until the one to blame is found; what is left of it is tried again with others. Where the error
- * names one of them, that one is to blame if the others succeed without it. Pieces get as large as
- * few failures allow, so that many clean ones cost few attempts. Once others' locks have been
- * waited for so often, what is not handled yet is left.
+ * names one of them, it is tried without that one, and then without the next that is named. Those are
+ * tried alone as well, until the batch has shown that names are right. Pieces get as large as few
+ * failures allow, so that many clean ones cost few attempts. Once others' locks have been waited for
+ * so often, what is not handled yet is left.
  *
  * @throws {HandlerFaultError} when `isJudged`, and the first of them all fail
  * @throws {TableLockedError} when the first of them all wait for a table in vain
@@ -79,7 +51,8 @@ export async function handleApart(
   options: ApartOptions,
 ): Promise<HandledApart> {
   const apart = new Apart(attempt, options);
-  const { fresh, again } = options.rates;
+  const { fresh, again, names } = options.rates;
+  names.beginBatch();
   const { isSuspect = () => false, inTurn = (suspects) => suspects } = options;
   const others = due.filter((one) => !isSuspect(one));
   await apart.handle(
@@ -124,7 +97,8 @@ class Apart {
     // At random: those to blame may well stand together.
     this.#left = shuffled(due);
     while (this.#left.length > 0 && this.#waits < MOST_WAITS) {
-      const piece = this.#left.splice(-pieceSize(rate, due.length));
+      const size = pieceSize(rate, due.length, this.options.rates.names.areTrusted);
+      const piece = this.#left.splice(-size);
       const failure = await this.#try(piece);
       if (failure) await this.#findIn(piece, failure);
     }
@@ -169,8 +143,7 @@ class Apart {
   async #findIn(piece: readonly DueDeadline[], failure: Failure): Promise<void> {
     const [alone] = piece;
     if (piece.length === 1 && alone) return this.#blame(alone, failure);
-    const suspect = this.#namedBy(failure, piece);
-    return suspect ? this.#tryWithout(suspect, piece, failure) : this.#halve(piece);
+    return this.#namedBy(failure, piece) ? this.#tryWithout(piece, failure) : this.#halve(piece);
   }
 
   /** Nobody before any succeeded: the handler is judged by some at random, and these are none. */
@@ -178,24 +151,51 @@ class Apart {
     return this.total.succeeded > 0 ? this.options.suspectOf?.(error, piece) : undefined;
   }
 
-  async #tryWithout(
-    suspect: DueDeadline,
-    piece: readonly DueDeadline[],
+  /** Takes out those that errors name, one after the other, until the others succeed without them. */
+  async #tryWithout(piece: readonly DueDeadline[], failure: Failure): Promise<void> {
+    const named: Failed[] = [];
+    let [others, last] = [piece, failure];
+    for (;;) {
+      const isUseful = others.length > 1 && named.length < MOST_NAMED;
+      const suspect = isUseful ? this.#namedBy(last, others) : undefined;
+      if (!suspect) return this.#cannotTell(named, others, last);
+      named.push({ due: suspect, ...last });
+      others = others.filter((one) => one !== suspect);
+      const without = await this.#try(others);
+      if (!without) break;
+      last = without;
+    }
+    if (!this.options.rates.names.areTrusted) return void (await this.#tryAlone(named));
+    for (const { due, error } of named) this.#blame(due, { error });
+  }
+
+  /** Without those that were named the others fail as well, and their error names nobody any more. */
+  async #cannotTell(
+    named: readonly Failed[],
+    others: readonly DueDeadline[],
     failure: Failure,
   ): Promise<void> {
-    const others = piece.filter((one) => one !== suspect);
-    const without = await this.#try(others);
-    if (!without) return this.#blame(suspect, failure);
-    // Several are to blame, or it was named for nothing.
-    const alone = await this.#try([suspect]);
-    if (alone) this.#blame(suspect, alone);
+    const blamed = await this.#tryAlone(named);
     const [other] = others;
-    if (others.length === 1 && other) return this.#blame(other, without);
-    if (alone) this.#left.push(...others);
+    if (others.length === 1 && other) return this.#blame(other, failure);
+    if (blamed > 0) this.#left.push(...others);
     else await this.#halve(others);
   }
 
-  /** Of a piece that fails. Only one that fails alone is blamed: a piece may fail for its size. */
+  /** How many of these, that errors have named, are to blame; the others were named for nothing. */
+  async #tryAlone(named: readonly Failed[]): Promise<number> {
+    let blamed = 0;
+    for (const { due } of named) {
+      const alone = await this.#try([due]);
+      this.options.rates.names.tried(alone !== undefined);
+      if (!alone) continue;
+      this.#blame(due, alone);
+      blamed += 1;
+    }
+    return blamed;
+  }
+
+  /** Of a piece that fails, and names nobody. Only one that fails alone is blamed: a piece may fail for its size. */
   async #halve(piece: readonly DueDeadline[]): Promise<void> {
     for (let failing = piece; ;) {
       const half = Math.floor(failing.length / 2);

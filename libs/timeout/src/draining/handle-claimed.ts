@@ -9,7 +9,8 @@ import type {
   FollowUpJudge,
 } from '../deadlines/deadline-handler';
 import type { FailureRates } from './failure-rates';
-import { type HandledApart, handleApart, HandlerFaultError } from './handle-apart';
+import { handleApart } from './handle-apart';
+import { type HandledApart, HandlerFaultError } from './handled-apart';
 import { giveUp } from '../database/stood-still';
 import { isSubjectsFault, subjectNamedBy } from './subject-failure';
 import type { Suspects } from './suspects';

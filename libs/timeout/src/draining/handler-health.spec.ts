@@ -1,4 +1,4 @@
-import { MANY } from './handle-apart';
+import { MANY } from './handled-apart';
 import { HandlerHealth } from './handler-health';
 
 const ERROR = new Error('relation "orders" does not exist');

@@ -1,5 +1,5 @@
 import { backoffMs } from '../backoff';
-import { MANY } from './handle-apart';
+import { MANY } from './handled-apart';
 
 const PROBE_FIRST_MS = 1_000;
 /** A handler that works again is found after so long at the most, though nobody rings. */

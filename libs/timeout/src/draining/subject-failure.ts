@@ -4,7 +4,7 @@ import { isCanceledStatement, isInfrastructureError } from '../database/database
 import type { DueDeadline } from '../deadlines/deadline-handler';
 import { putBackDeadlines } from '../deadlines/deadlines';
 import type { DrainParts } from './drain-parts';
-import type { Failed } from './handle-apart';
+import type { Failed } from './handled-apart';
 import { holdDeadlines } from '../deadlines/held-deadlines';
 import { ConnectionLostError } from '../database/in-transaction';
 import { isOfOwnConnection } from '../database/own-connection';

@@ -5,7 +5,7 @@ import type {
   DueDeadline,
   FollowUpJudge,
 } from '../deadlines/deadline-handler';
-import { HandlerFaultError } from '../draining/handle-apart';
+import { HandlerFaultError } from '../draining/handled-apart';
 import { nameSubjects } from '../deadlines/held-deadlines';
 import type { TimeoutTelemetry } from '../telemetry';
 import type { Transaction } from '../database/transaction';
