@@ -8,6 +8,13 @@ type ServerSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
 /** Whose answers to earlier requests are waited for: more of what is no HTTP may come meanwhile. */
 const waiting = new WeakSet<Socket>();
 
+const TIMED_OUT = 'ERR_HTTP_REQUEST_TIMEOUT';
+
+/** Node gives up a connection on which nothing has been asked yet. */
+export function isUnused(error: Error & { code?: string }, socket: Socket): boolean {
+  return error.code === TIMED_OUT && socket.bytesRead === 0;
+}
+
 /** Requests that Node could not even read: the answer is written by hand, and the socket closed. */
 export function answerClientError(error: Error & { code?: string }, socket: ServerSocket): void {
   if (waiting.has(socket)) return;
@@ -51,7 +58,7 @@ function problemOf(code: string | undefined): Problem {
   if (code === 'HPE_HEADER_OVERFLOW') {
     return problem('headers_too_large', 'The headers are larger than this server takes');
   }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+  if (code === TIMED_OUT) {
     return problem('request_timeout', 'The request took too long to arrive');
   }
   return problem('invalid_request', 'This is not HTTP as this server reads it');

@@ -13,7 +13,7 @@ import {
   refuseUnknownRoute,
   registerBodyParsers,
 } from './body-parsers';
-import { answerClientError } from './client-error';
+import { answerClientError, isUnused } from './client-error';
 import { allowOrigins } from './cors';
 import type { KnownRoutes } from './known-routes';
 import { limitDocument } from './limit-document';
@@ -65,7 +65,12 @@ export function createFastifyAdapter(
     // While draining, connections that are open are still served, and then closed.
     return503OnClosing: false,
     genReqId: nextRequestId,
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: (error, socket) => {
+      // Opened ahead, as browsers, proxies and Node's fetch do. It is idle like one that has been answered: whoever
+      // asks by it at that moment would take a 408 for the answer.
+      if (isUnused(error, socket)) socket.setTimeout(KEEP_ALIVE_MS);
+      else answerClientError(error, socket);
+    },
     frameworkErrors: (error: FastifyError, _request: FastifyRequest, reply: FastifyReply) => {
       // The router's own refusals: an address it cannot read, or a parameter that is too long.
       const isTooLong = error.code === 'FST_ERR_MAX_PARAM_LENGTH';

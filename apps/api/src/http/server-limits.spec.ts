@@ -68,6 +68,23 @@ describe('the HTTP server', () => {
     expect(performance.now() - startedAt).toBeLessThan(PROMPT_MS);
   });
 
+  it('keeps a connection that was opened ahead and has said nothing yet', async () => {
+    await listen(TIMEOUT_MS);
+    const timedOut = once(fastify.server, 'clientError');
+    const socket = await open('');
+    const [error] = await timedOut;
+    expect(error).toHaveProperty('code', 'ERR_HTTP_REQUEST_TIMEOUT');
+    let said = '';
+    socket.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    socket.write(`${HEAD}Content-Length: 0\r\n\r\n`);
+    await once(socket, 'data');
+    expect(said).toContain('HTTP/1.1 200 OK');
+    // What it begins to say it has to finish, as others have.
+    socket.write(HEAD);
+    await once(socket, 'close');
+    expect(said).toContain('request_timeout');
+  });
+
   it('gives up on a client that it has refused, and that does not finish either', async () => {
     await listen(TIMEOUT_MS);
     const socket = await open(
