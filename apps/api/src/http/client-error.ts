@@ -1,19 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { problem, type Problem, PROBLEM_TYPE } from '@app/orders/http';
+import { TIMED_OUT } from './unused-connections';
 
 /** As Node has it, whose own answer to such a request looks there as well. */
 type ServerSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
 
 /** Whose answers to earlier requests are waited for: more of what is no HTTP may come meanwhile. */
 const waiting = new WeakSet<Socket>();
-
-const TIMED_OUT = 'ERR_HTTP_REQUEST_TIMEOUT';
-
-/** Node gives up a connection on which nothing has been asked yet. */
-export function isUnused(error: Error & { code?: string }, socket: Socket): boolean {
-  return error.code === TIMED_OUT && socket.bytesRead === 0;
-}
 
 /** Requests that Node could not even read: the answer is written by hand, and the socket closed. */
 export function answerClientError(error: Error & { code?: string }, socket: ServerSocket): void {

@@ -13,12 +13,13 @@ import {
   refuseUnknownRoute,
   registerBodyParsers,
 } from './body-parsers';
-import { answerClientError, isUnused } from './client-error';
+import { answerClientError } from './client-error';
 import { allowOrigins } from './cors';
 import type { KnownRoutes } from './known-routes';
 import { limitDocument } from './limit-document';
 import { sendProblem } from './send-problem';
 import { addSecurityHeaders, SECURITY_HEADERS } from './security-headers';
+import { isUnused, TIMED_OUT, UnusedConnections } from './unused-connections';
 
 const BODY_LIMIT = 32 * 1024;
 /** From the first byte of a request to its last: long for any honest client. */
@@ -66,9 +67,8 @@ export function createFastifyAdapter(
     return503OnClosing: false,
     genReqId: nextRequestId,
     clientErrorHandler: (error, socket) => {
-      // Opened ahead, as browsers, proxies and Node's fetch do. It is idle like one that has been answered: whoever
-      // asks by it at that moment would take a 408 for the answer.
-      if (isUnused(error, socket)) socket.setTimeout(KEEP_ALIVE_MS);
+      // It is idle, like one that has been answered: whoever asks by it at that moment would take a 408 for the answer.
+      if (error.code === TIMED_OUT && isUnused(socket)) socket.setTimeout(KEEP_ALIVE_MS);
       else answerClientError(error, socket);
     },
     frameworkErrors: (error: FastifyError, _request: FastifyRequest, reply: FastifyReply) => {
@@ -116,7 +116,13 @@ function prepare(
     done(null, payload);
   });
   fastify.addHook('onSend', addSecurityHeaders);
-  fastify.addHook('preClose', readWhatHasCome);
+  const unused = new UnusedConnections(fastify.server);
+  fastify.addHook('preClose', (done) => {
+    readWhatHasCome(() => {
+      unused.hangUp();
+      done();
+    });
+  });
   if (logger.isLevelEnabled('debug')) logRequests(fastify, logger);
 }
 

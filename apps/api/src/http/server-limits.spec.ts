@@ -117,6 +117,16 @@ describe('the HTTP server', () => {
     }
   });
 
+  it('waits for nobody who has said nothing yet when the door closes', async () => {
+    await listen(PATIENT_MS);
+    const accepted = once(fastify.server, 'connection');
+    const socket = await open('');
+    await accepted;
+    const ended = once(socket, 'close');
+    await fastify.close();
+    await ended;
+  });
+
   it('takes so many connections and no more', async () => {
     await listen(PATIENT_MS);
     await open('');
