@@ -85,7 +85,13 @@ export function OrdersView({ mayAct }: { mayAct: boolean }) {
           </table>
         </div>
       )}
-      {page && page.items.length === 0 && <p>No order matches.</p>}
+      {page && page.items.length === 0 && (
+        <p>
+          {page.nextCursor
+            ? 'No order matches so far; older ones may.'
+            : `No ${given.cursor ? 'older ' : ''}order matches.`}
+        </p>
+      )}
       {page?.nextCursor && (
         <a href={hashOf('orders', { ...given, cursor: page.nextCursor })}>Older ones</a>
       )}
@@ -143,19 +149,24 @@ function Filters({ given }: { given: Readonly<Record<string, string>> }) {
 /** As many as one change takes at once; a page of the API; pages that one collection reads at most. */
 const [MOST_AT_ONCE, PAGE, MOST_PAGES] = [200, 100, 20];
 
-/** The newest orders that match, and whether there are others. */
-async function collect(search: string): Promise<{ ids: string[]; isAll: boolean }> {
+/** Those that match, newest first, and what else may, as a page is short where matches are rare. */
+async function collect(search: string): Promise<{ ids: string[]; others: string }> {
   const ids: string[] = [];
-  let cursor: string | null = new URLSearchParams(search).get('cursor');
-  const others = search.replace(/&cursor=[^&]*/, '');
+  const given = new URLSearchParams(search).get('cursor');
+  const rest = search.replace(/&cursor=[^&]*/, '');
+  let cursor = given;
   for (let pages = 0; pages < MOST_PAGES && ids.length < MOST_AT_ONCE; pages += 1) {
     const from = cursor === null ? '' : `&cursor=${cursor}`;
-    const page: Page = await ask('GET', `/v1/ops/orders?limit=${PAGE}${others}${from}`);
+    const page: Page = await ask('GET', `/v1/ops/orders?limit=${PAGE}${rest}${from}`);
     ids.push(...page.items.map(({ id }) => id));
     cursor = page.nextCursor;
-    if (cursor === null) return { ids: ids.slice(0, MOST_AT_ONCE), isAll: true };
+    if (cursor === null) break;
   }
-  return { ids: ids.slice(0, MOST_AT_ONCE), isAll: false };
+  const isMore = cursor !== null || ids.length > MOST_AT_ONCE;
+  const taken = ids.slice(0, MOST_AT_ONCE);
+  const newest = isMore ? ` These are the newest ${taken.length}; others may match as well.` : '';
+  const older = ` These are ${taken.length} from this page on; ${isMore ? 'others' : 'newer ones'} may match as well.`;
+  return { ids: taken, others: given === null ? newest : older };
 }
 
 interface BatchProps {
@@ -171,9 +182,8 @@ function Batch({ exits, search, onDone }: BatchProps) {
   const begin = async ({ label: _, about, ...action }: Exit): Promise<void> => {
     failure.value = '';
     try {
-      const { ids, isAll } = await collect(search);
-      const rest = isAll ? '' : ` These are the newest ${ids.length}; others match as well.`;
-      propose({ ...action, about: about + rest, ids, onDone });
+      const { ids, others } = await collect(search);
+      propose({ ...action, about: about + others, ids, onDone });
     } catch (error) {
       failure.value = error instanceof Error ? error.message : String(error);
     }
