@@ -96,6 +96,7 @@ export function exists(program) {
 }
 
 /**
+ * What it says is read, so it says it in English.
  * @param {string} command
  * @param {string[]} args
  * @param {import('node:child_process').SpawnSyncOptions} [options]
@@ -103,6 +104,7 @@ export function exists(program) {
 export function run(command, args, options = {}) {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
     ...options,
+    env: { ...process.env, ...options.env, LC_ALL: 'C' },
     timeout: 180_000,
     encoding: 'utf8',
   });
