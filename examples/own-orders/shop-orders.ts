@@ -14,6 +14,8 @@ import { Pool } from 'pg';
 export const [OPEN, PAID, EXPIRED] = [10, 20, 90];
 
 export const pool = new Pool({ connectionString: process.env.DATABASE_URL });
+// Else a connection that ends while it is idle, as all do when Postgres restarts, ends the process.
+pool.on('error', ({ message }) => console.error(message));
 export const db = drizzle(pool);
 export const stock = pgTable('stock', {
   sku: text('sku').primaryKey(),

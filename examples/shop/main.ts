@@ -36,6 +36,8 @@ interface Visit extends IncomingMessage {
 }
 
 const pool = new Pool({ connectionString: process.env.DATABASE_URL });
+// Else a connection that ends while it is idle, as all do when Postgres restarts, ends the process.
+pool.on('error', ({ message }) => console.error(message));
 const till = new Till((notice) => void tell(notice));
 const options: OrdersHostOptions = {
   postgres: { url: process.env.DATABASE_URL ?? '' },

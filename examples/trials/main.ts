@@ -7,6 +7,8 @@ import { Pool } from 'pg';
 
 const TRIAL_MS = Number(process.env.TRIAL_MS ?? 14 * 86_400_000);
 const pool = new Pool({ connectionString: process.env.DATABASE_URL });
+// Else a connection that ends while it is idle, as all do when Postgres restarts, ends the process.
+pool.on('error', ({ message }) => console.error(message));
 
 /** Called once a trial's time has come, in the transaction that took its deadline. */
 @DeadlineHandler('trial-end')

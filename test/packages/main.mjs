@@ -65,6 +65,15 @@ async function withDatabase(use) {
   }
 }
 
+/** All that are connected hear what a Postgres says that is restarted. @param {string} databaseUrl */
+async function endSessions(databaseUrl) {
+  const admin = new pg.Client(databaseUrl);
+  await admin.connect();
+  const others = 'datname = current_database() AND pid <> pg_backend_pid()';
+  await admin.query(`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE ${others}`);
+  await admin.end();
+}
+
 /** @param {string} folder @param {string} node @param {typeof HOSTS[number]} host */
 function runSlice(folder, node, { module, adapter }) {
   return withDatabase((url) => {
@@ -119,7 +128,10 @@ function runTrials(folder) {
       const [, address] = /trials on (\S+)/.exec(printed) ?? [];
       if (!address) return false;
       const trial = `${address}/trials/ann`;
-      if (!begun) begun = (await fetch(trial, { method: 'POST' })).ok;
+      if (!begun) {
+        begun = (await fetch(trial, { method: 'POST' })).ok;
+        await endSessions(url);
+      }
       const shown = /** @type {{ended_at: string | null}} */ (await (await fetch(trial)).json());
       return shown.ended_at !== null;
     });
@@ -148,6 +160,7 @@ function runOwnOrders(folder) {
         const opened = await Promise.all([1, 2].map((id) => call(`orders/${id}/payments`, 'POST')));
         tills = opened.map(({ paymentId }) => `till/${paymentId}`);
         await call(tills[0] ?? '', 'POST');
+        await endSessions(url);
       }
       const [paid, fenced, alone] = await Promise.all([1, 2, 3].map((id) => call(`orders/${id}`)));
       const isOver = paid?.state === 20 && fenced?.state === 90 && alone?.state === 90;
@@ -191,6 +204,7 @@ function runShop(folder) {
           placed.push({ id, till });
         }
         await call(placed[0]?.till ?? '', 'POST');
+        await endSessions(url);
       }
       const now = await Promise.all(placed.map(({ id }) => call(`v1/orders/${id}`)));
       if (now[0]?.status !== 'paid' || now[1]?.status !== 'closed') return false;
