@@ -12,7 +12,7 @@ import {
   ReadOrder,
   seedProducts,
 } from '@lastcall/orders';
-import { OrdersHttpModule } from '@lastcall/orders/http';
+import { HttpProblemFilter, OrdersHttpModule } from '@lastcall/orders/http';
 import {
   type CanActivate,
   ConflictException,
@@ -24,6 +24,7 @@ import {
   Param,
   Post,
   Req,
+  UseFilters,
   UseGuards,
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -77,6 +78,7 @@ class Coupons implements HooksOrders {
 
 @Controller('coupons/:code')
 @UseGuards(SessionGuard)
+@UseFilters(HttpProblemFilter)
 class CouponsController {
   constructor(@Inject(ReadOrder) private readonly orders: ReadOrder) {}
 

@@ -203,6 +203,9 @@ function runShop(folder) {
           const { checkoutUrl: till } = await call(`v1/orders/${id}/payments`, 'POST');
           placed.push({ id, till });
         }
+        const ofBob = { method: 'POST', headers: { cookie: 'sid=bob' } };
+        const { status } = await fetch(`${address}/coupons/TEN/orders/${placed[0]?.id}`, ofBob);
+        if (status !== 404) throw new Error(`somebody else's order: ${status}`);
         await call(placed[0]?.till ?? '', 'POST');
         await endSessions(url);
       }
