@@ -27,9 +27,7 @@ export function checkoutContent(
   const until =
     canPay(order) && order.payBy !== null
       ? `<p>${say('payBy')} <time datetime="${order.payBy}">${escapeHtml(
-          new Intl.DateTimeFormat(language, { timeStyle: 'medium', timeZone: 'UTC' }).format(
-            new Date(order.payBy),
-          ),
+          instantText(order.payBy, order.serverNow, language),
         )} UTC</time></p>`
       : '';
   return (
@@ -42,6 +40,16 @@ export function checkoutContent(
     (hasFailed ? `<p role="alert">${say('failed')}</p>` : '') +
     '</main>'
   );
+}
+
+/** With its day, unless that is today: a payment window may be days long, or pass midnight. */
+function instantText(at: string, now: string, language: string): string {
+  const [day, today] = [at, now].map((instant) => instant.slice(0, 'yyyy-mm-dd'.length));
+  const format = new Intl.DateTimeFormat(language, {
+    ...(day === today ? {} : { dateStyle: 'medium' }),
+    ...{ timeStyle: 'medium', timeZone: 'UTC' },
+  });
+  return format.format(new Date(at));
 }
 
 function stateOf(order: OrderView): CheckoutState {
