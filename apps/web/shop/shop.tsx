@@ -49,39 +49,48 @@ function Shop() {
     <main>
       <h1>{say('shop.title')}</h1>
       <p>{say('shop.about')}</p>
-      <ul>
-        {products.map(({ sku, name, unitPrice, currency, available }) => (
-          <li key={sku}>
-            <label for={sku}>
-              {name} · {moneyText(unitPrice, currency, language)}{' '}
-              <small>
-                ({say('shop.left').replace('{count}', available.toLocaleString(language))})
-              </small>
-            </label>
+      {/* Who comes back would else be shown what they had chosen, by a browser that tells the cart nothing of it. */}
+      <form
+        autocomplete="off"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void order();
+        }}
+      >
+        <ul>
+          {products.map(({ sku, name, unitPrice, currency, available }) => (
+            <li key={sku}>
+              <label for={sku}>
+                {name} · {moneyText(unitPrice, currency, language)}{' '}
+                <small>
+                  ({say('shop.left').replace('{count}', available.toLocaleString(language))})
+                </small>
+              </label>
+              <input
+                id={sku}
+                type="number"
+                min="0"
+                max={MAX_QUANTITY}
+                value={cart.value[sku] ?? 0}
+                onInput={(event) => change(sku, Number(event.currentTarget.value))}
+              />
+            </li>
+          ))}
+        </ul>
+        <p>
+          <label>
             <input
-              id={sku}
-              type="number"
-              min="0"
-              max={MAX_QUANTITY}
-              value={cart.value[sku] ?? 0}
-              onInput={(event) => change(sku, Number(event.currentTarget.value))}
-            />
-          </li>
-        ))}
-      </ul>
-      <p>
-        <label>
-          <input
-            type="checkbox"
-            checked={isQuick.value}
-            onChange={(event) => (isQuick.value = event.currentTarget.checked)}
-          />{' '}
-          {say('shop.quick')}
-        </label>
-      </p>
-      <button type="button" disabled={isEmpty || isOrdering.value} onClick={() => void order()}>
-        {say('shop.order')}
-      </button>
+              type="checkbox"
+              checked={isQuick.value}
+              onChange={(event) => (isQuick.value = event.currentTarget.checked)}
+            />{' '}
+            {say('shop.quick')}
+          </label>
+        </p>
+        <button type="submit" disabled={isEmpty || isOrdering.value}>
+          {say('shop.order')}
+        </button>
+      </form>
       <p role="alert">{complaint.value}</p>
     </main>
   );
