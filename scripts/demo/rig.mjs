@@ -5,6 +5,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { serverEnvironment } from '../services/environment.mjs';
 import { freePort, startThrowawayServices } from '../services/index.mjs';
 
 /** How many want each core of this machine: what has to be done within a window takes so much longer. */
@@ -98,10 +99,10 @@ export class Rig {
     return /** @type {{ redisUrl: string }} */ (this.#services).redisUrl;
   }
 
-  /** What the operators' CLI needs to find this installation. */
+  /** What the operators' CLI needs to find this installation; settings of the shop's own would change the story. */
   get environment() {
     return {
-      ...process.env,
+      ...serverEnvironment(),
       ...this.#secrets,
       ...SCALED_SETTINGS,
       LASTCALL_HOME: this.#folder,
