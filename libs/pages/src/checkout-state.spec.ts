@@ -57,6 +57,8 @@ describe('the countdown', () => {
     expect([600_000, 599_999, 59_001, 1, 0].map(clockText)).toEqual([
       ...['10:00', '10:00', '1:00', '0:01', '0:00'],
     ]);
+    const long = [3_599_000, 3_600_000, 3_723_000, 2 * 86_400_000];
+    expect(long.map(clockText)).toEqual(['59:59', '1:00:00', '1:02:03', '48:00:00']);
   });
 
   it('is said aloud at a few marks only', () => {
