@@ -70,4 +70,28 @@ describe('SharedCounts', () => {
     expect(another).toBe(next);
     expect(alone).toBe(2);
   });
+
+  it('opens no connection any more once it has ended, also for a round that waits', async () => {
+    const server = createServer();
+    let connections = 0;
+    const asked = new Promise<Socket>((resolve) =>
+      server.on('connection', (socket) => {
+        connections += 1;
+        resolve(socket);
+      }),
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const counts = process(`redis://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    await ask(counts, 1);
+    void counts.tellOthers();
+    const socket = await asked;
+    await ask(counts, 1, 'bob');
+    const next = counts.tellOthers();
+    counts.onApplicationShutdown();
+    socket.destroy();
+    const opened = new Promise((resolve) => server.once('connection', resolve));
+    await Promise.race([next, opened]);
+    server.close();
+    expect(connections).toBe(1);
+  });
 });

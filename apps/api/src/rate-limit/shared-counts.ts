@@ -69,8 +69,10 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
   }
 
   async #tellOthers(): Promise<void> {
+    // A round that has waited for another would open what has been closed meanwhile.
+    if (!this.#redis || this.#isClosed) return;
     const untold = this.#counts.takeUntold(MOST_AT_ONCE);
-    if (!this.#redis || untold.length === 0) return;
+    if (untold.length === 0) return;
     try {
       const adding = this.#add(this.#redis, untold);
       const totals = await withTimeLimit(adding, this.#pace.redisLimitMs, 'Redis did not count');
