@@ -88,11 +88,13 @@ export class PutProduct {
 
   /**
    * New orders are placed at the new price; those that were placed keep theirs.
+   * @param kept what a product that there is keeps: who changes its name has its price from before
    * @throws {LastcallError} currency_not_supported: nobody could pay for it
    */
   async put(
     product: Omit<ProductToPut, 'available'>,
     editor: ProductEditor,
+    kept: readonly ('name' | 'unitPrice' | 'currency')[] = [],
   ): Promise<{ readonly product: ProductDetails; readonly created: boolean }> {
     const [provider] = this.providers.all;
     if (product.unitPrice > 0 && !provider.takes(product.currency)) {
@@ -103,7 +105,7 @@ export class PutProduct {
       );
     }
     return inTransaction(this.dataSource, async (tx) => {
-      const { created } = await putProducts(tx, [product], editor);
+      const { created } = await putProducts(tx, [product], editor, kept);
       return { product: await readDetails(tx, product.sku), created: created.length > 0 };
     });
   }

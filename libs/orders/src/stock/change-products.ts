@@ -8,15 +8,19 @@ import { waitForProducts } from './products';
 /** Who changes products, and why where they say it. */
 export type ProductEditor = Pick<Accountable, 'actor'> & { readonly reason?: string | undefined };
 
+/** What of a product anybody may change. */
+type ProductFact = Exclude<keyof ProductToPut, 'sku' | 'available'>;
+
 /**
- * Creates products, without stock, and changes those that there are; what is the same already is
- * left alone. Orders that are placed keep their prices: each line has its own.
+ * Creates products, without stock, and changes those that there are, but for what they are to keep; what is
+ * the same already is left alone. Orders that are placed keep their prices: each line has its own.
  * @returns the SKUs that were created, and those that were changed
  */
 export async function putProducts(
   tx: Transaction,
   products: readonly ProductToPut[],
   { actor, reason }: ProductEditor,
+  kept: readonly ProductFact[] = [],
 ): Promise<{ readonly created: string[]; readonly updated: string[] }> {
   const rows = await tx.rows<{ sku: string; created: boolean }>(
     `WITH put AS (
@@ -26,9 +30,12 @@ export async function putProducts(
            AS given (sku, name, unit_price, currency)
         ORDER BY sku COLLATE "C"
        ON CONFLICT (sku) DO UPDATE
-          SET name = excluded.name, unit_price = excluded.unit_price, currency = excluded.currency
-        WHERE (p.name, p.unit_price, p.currency)
-              IS DISTINCT FROM (excluded.name, excluded.unit_price, excluded.currency)
+          SET name = CASE WHEN $7 THEN p.name ELSE excluded.name END,
+              unit_price = CASE WHEN $8 THEN p.unit_price ELSE excluded.unit_price END,
+              currency = CASE WHEN $9 THEN p.currency ELSE excluded.currency END
+        WHERE NOT $7 AND p.name <> excluded.name
+           OR NOT $8 AND p.unit_price <> excluded.unit_price
+           OR NOT $9 AND p.currency <> excluded.currency
        RETURNING p.*, p.xmax = 0 AS created
      ), kept AS (
        INSERT INTO product_changes (sku, actor, action, reason, name, unit_price, currency)
@@ -43,6 +50,7 @@ export async function putProducts(
       products.map(({ currency }) => currency),
       actor,
       reason ?? null,
+      ...(['name', 'unitPrice', 'currency'] as const).map((fact) => kept.includes(fact)),
     ],
   );
   const those = (wanted: boolean): string[] =>

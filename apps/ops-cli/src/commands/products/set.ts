@@ -4,6 +4,8 @@ import { usageFailure } from '../../command-failure';
 import { accountableAs, OpsCommand } from '../../ops-command';
 import { productText } from '../../text/products-text';
 
+const FACTS = ['name', 'unitPrice', 'currency'] as const;
+
 export interface SetOutcome {
   readonly created: boolean;
   readonly product: ProductDetails;
@@ -33,13 +35,8 @@ export default class ProductsSet extends OpsCommand {
       if (error.code === 'product_not_found') return undefined;
       throw error;
     });
-    const product = {
-      sku: args.sku,
-      name: flags.name ?? now?.name,
-      unitPrice: flags.price ?? now?.unitPrice,
-      currency: flags.currency ?? now?.currency,
-    };
-    const { name, unitPrice, currency } = product;
+    const given = { name: flags.name, unitPrice: flags.price, currency: flags.currency };
+    const { name = now?.name, unitPrice = now?.unitPrice, currency = now?.currency } = given;
     if (name === undefined || unitPrice === undefined || currency === undefined) {
       throw usageFailure(`${args.sku} is new: it needs --name, --price and --currency`);
     }
@@ -47,7 +44,9 @@ export default class ProductsSet extends OpsCommand {
     const [complaint] = importProducts.check([wanted]);
     if (complaint) throw usageFailure(complaint.message);
     const { actor, reason } = flags;
-    const outcome = await putProduct.put(wanted, { actor, reason });
+    // As they are then, and not as they were read: somebody may give it another price meanwhile.
+    const kept = FACTS.filter((fact) => given[fact] === undefined);
+    const outcome = await putProduct.put(wanted, { actor, reason }, kept);
     this.log(productText(outcome.product));
     if (outcome.created) {
       this.note(`Next: lastcall products stock ${args.sku} --delta 100 --reason delivery`);
