@@ -62,6 +62,9 @@ describe('creating a payment', () => {
     ['successUrl', 'javascript:alert(1)'],
     ['expiresAt', 'tomorrow'],
     ['expiresAt', '2001-01-01T00:00:00Z'],
+    // By the clock of UTC it is the year 10,000, which no other program would read.
+    ['expiresAt', '9999-12-31T23:59:59-01:00'],
+    ['payBy', '9999-12-31T23:59:59-01:00'],
     ['status', 'paid'],
   ])('names the field %s when it is %j, and keeps nothing', async (field, value) => {
     const before = (await sandbox.get('/health')).body;

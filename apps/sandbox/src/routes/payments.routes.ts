@@ -6,7 +6,10 @@ import type { Payments } from '../payments';
 import { check } from '../problem';
 
 export const amountSchema = z.int('must be a whole number of minor units').min(1);
-export const instantSchema = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 instant' });
+/** Of years with four digits also in UTC: what we tell of any other, as `+010000-...`, few programs read. */
+export const instantSchema = z.iso
+  .datetime({ offset: true, error: 'must be an ISO 8601 instant', abort: true })
+  .refine((text) => /^\d/.test(new Date(text).toISOString()), 'must be of the years 0 to 9999');
 export const keySchema = z.string().min(1).max(200);
 const currencySchema = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code such as EUR');
 
