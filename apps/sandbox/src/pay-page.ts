@@ -151,8 +151,9 @@ const left = document.getElementById('left');
 const endsAt = performance.now() + Number(page.dataset.leftMs);
 const tick = () => {
   const seconds = Math.max(0, Math.ceil((endsAt - performance.now()) / 1000));
-  const rest = String(seconds % 60).padStart(2, '0');
-  left.textContent = Math.floor(seconds / 60) + ':' + rest;
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const rest = [minutes, seconds % 60].map((count) => String(count).padStart(2, '0')).join(':');
+  left.textContent = hours > 0 ? hours + ':' + rest : rest.replace(/^0/, '');
   if (seconds === 0) for (const form of document.forms) form.hidden = true;
 };
 const look = async () => {
