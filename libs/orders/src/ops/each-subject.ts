@@ -2,6 +2,7 @@ import { isCanceledStatement, isContention, isInfrastructureError, sqlStateOf } 
 import { DataSource } from 'typeorm';
 import { LastcallError } from '../order/errors';
 import type { OrdersTelemetry } from '../order/telemetry';
+import { postgresRefusal } from '../order/postgres-refusal';
 import { refusalOfUnkeptText } from '../order/unkept-text';
 
 export interface EachSubject<Result> {
@@ -60,6 +61,9 @@ export function refusalOf(error: unknown): LastcallError {
   if (isCanceledStatement(error)) {
     return because('unavailable', 'Postgres took too long; try it again when the load is lower');
   }
+  // It has spoken: what the connection is blamed for below is what nobody has said.
+  const refused = postgresRefusal(error);
+  if (refused) return because('unavailable', `${refused.what}; ${refused.mend}`);
   if (isInfrastructureError(error)) {
     return because(
       'unavailable',

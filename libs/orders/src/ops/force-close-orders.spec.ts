@@ -88,6 +88,19 @@ describe('ForceCloseOrders', () => {
     expect(statuses.filter((status) => status === 'closed')).toHaveLength(17);
   });
 
+  it.each([
+    ['42501', 'The user of DATABASE_URL lacks a right; run node dist/apps/api/src/migrate.js'],
+    ['53100', 'The disk of Postgres is full; make room there'],
+    ['25006', 'Postgres takes no writes here; point DATABASE_URL at the primary'],
+  ])('tells what Postgres has refused, and how to mend it (%s)', async (state, message) => {
+    const ids = await insert(2);
+    await poison(ids[0], `RAISE EXCEPTION 'secret' USING ERRCODE = '${state}'`);
+    const [refused, closed] = await forceCloseOf(world).run(ids, OLGA);
+    expect(refused).toMatchObject({ outcome: 'failed', why: 'unavailable' });
+    expect(refused?.message).toContain(message);
+    expect(closed).toMatchObject({ outcome: 'closed' });
+  });
+
   it('skips what was paid, whether we knew or hear of it from the provider', async () => {
     const orders = [await paidOrder(world), await openOrder(world)];
     world.provider.pay(orders[1]?.paymentId ?? '', new Date());

@@ -34,7 +34,7 @@ export interface CloseResult {
   readonly orderId: string;
   /**
    * `closing`: the provider has not answered yet; a worker goes on. `failed` with `unavailable`: the
-   * database did not answer, and the order may be closed all the same.
+   * database did not answer, and the order may be closed all the same, or it refused, as the message says.
    */
   readonly outcome: 'closed' | 'closing' | 'skipped' | 'failed';
   /** Its status afterwards, or the one that made us skip it. */
