@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { TargetSettling } from '../../libs/orders/src/targets/target-settling';
 import { EXPIRED, KIND, OPEN } from '../support/numbered-shop';
 import { type NumberedShop, openNumberedShop } from '../support/open-numbered-shop';
 import { until } from '../support/until';
@@ -52,5 +53,31 @@ describe('a payment of a close target, of which the shop knows what its provider
     expect(await close(id)).toBe('closing');
     await isClosed(id);
     expect(shop.acme.entries.get('pay-g-3')?.status).toBe('closed');
+  });
+
+  it('raises no alert where we have sent its money back ourselves while its provider was asked', async () => {
+    const settle = jest.spyOn(shop.module.get(TargetSettling), 'settle');
+    let answer = (): void => undefined;
+    const isAnswered = new Promise<void>((resolve) => (answer = resolve));
+    const isAsked = new Promise<void>((resolve) => {
+      shop.acme.around = (call) => {
+        if (call !== 'find') return Promise.resolve();
+        resolve();
+        return isAnswered;
+      };
+    });
+    const id = await shop.place(LONG_MS, ['g-4', 'g-5']);
+    expect(await close(id)).toBe('closing');
+    await isAsked;
+    await shop.receive(shop.acme.pay('g-4', new Date()));
+    await shop.receive(shop.acme.pay('g-5', new Date()));
+    await until('it is sent back', () =>
+      shop.first(
+        `SELECT 1 FROM lastcall.target_refunds WHERE payment_id = 'g-5' AND status = 'succeeded'`,
+      ),
+    );
+    answer();
+    await Promise.all(settle.mock.results.map(({ value }) => value as unknown));
+    expect(shop.alerts).toEqual([]);
   });
 });

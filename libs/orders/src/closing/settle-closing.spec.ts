@@ -1,4 +1,6 @@
-import { openOrder, type Payable } from '../../../../test/support/paid-order';
+import { anotherPayment } from '../../../../test/support/another-payment';
+import { idAtProvider, type Posted } from '../../../../test/support/ledger-provider';
+import { openOrder, type Payable, receive } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import { readOrderDetails } from '../ops/read-order-details';
 import { ForceCloseOrder } from './force-close-order';
@@ -76,5 +78,42 @@ describe('an answer that operators are told of', () => {
       { orderId, provider: 'sandbox', ...payment },
     ]);
     expect(JSON.stringify(world.told)).not.toContain(canary);
+  });
+
+  it('is none where we have sent the money back ourselves while the provider was asked', async () => {
+    const order = await openOrder(world);
+    const { id: orderId, amount } = order;
+    const second = await anotherPayment(world, orderId, { status: 'open' });
+    world.provider.open({ paymentId: second, amount, currency: 'EUR' });
+    let answer = (): void => undefined;
+    const isAnswered = new Promise<void>((resolve) => (answer = resolve));
+    const isAsked = new Promise<void>((resolve) => {
+      world.provider.around = (call) => {
+        if (call !== 'find') return Promise.resolve();
+        resolve();
+        return isAnswered;
+      };
+    });
+    const olga = { actor: 'olga', reason: 'case 9' };
+    const closing = world.get(ForceCloseOrder).forceClose(orderId, olga);
+    await isAsked;
+    for (const paymentId of [order.paymentId, second]) {
+      await receive(world, world.provider.pay(paymentId, new Date()) as Posted);
+    }
+    const [refund] = await world.rows<{ id: string; payment_id: string }>(
+      'SELECT r.id, payment_id FROM refunds r JOIN payments p ON p.id = payment_id WHERE order_id = $1',
+      [orderId],
+    );
+    expect(refund?.payment_id).toBe(second);
+    const providerPaymentId = idAtProvider(second);
+    const sent = { amount, currency: 'EUR', idempotencyKey: refund?.id ?? '' };
+    await world.provider.refund({ ...sent, paymentId: second, providerPaymentId });
+    answer();
+    await expect(closing).rejects.toMatchObject({ code: 'order_not_closable' });
+    const alerts = world.told.filter(
+      ({ name, args: [, fields] }) =>
+        name === 'alert' && (fields as { orderId?: string }).orderId === orderId,
+    );
+    expect(alerts).toEqual([]);
   });
 });

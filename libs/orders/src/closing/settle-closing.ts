@@ -134,21 +134,24 @@ export class SettleClosing {
       captured.map(({ paymentId }) => paymentId),
       outcomes,
     );
-    const closed: string[] = [];
-    for (const { ref, provider, isExpired, answer } of asked) {
+    const ends = asked.filter(
+      ({ answer, isExpired }) => judgeAnswer(answer.state, isExpired) === 'closed',
+    );
+    // A negative answer never beats recorded money: only what is still open is closed.
+    const closed = await tx.rows<{ id: string }>(
+      `UPDATE payments SET status = 'closed' WHERE id = ANY ($1::uuid[]) AND status = 'open' RETURNING id`,
+      [ends.map(({ ref }) => ref.paymentId)],
+    );
+    const isClosed = new Set(closed.map(({ id }) => id));
+    for (const { ref, provider, isExpired, answer } of ends) {
       const { paymentId, providerPaymentId } = ref;
-      if (judgeAnswer(answer.state, isExpired) === 'closed') closed.push(paymentId);
       const alert = alertOfEnd(ref, isExpired, answer);
-      if (!alert) continue;
+      // Of money that came while it was asked we know better: we may have sent it back ourselves.
+      if (!alert || !isClosed.has(paymentId)) continue;
       // Not all of it: the log has nothing of what was sent to the provider.
       const fields = { orderId, provider, paymentId, providerPaymentId };
       tx.afterCommit(() => this.telemetry.alert(alert, fields));
     }
-    // A negative answer never beats recorded money: only what is still open is closed.
-    await tx.rows(
-      `UPDATE payments SET status = 'closed' WHERE id = ANY ($1::uuid[]) AND status = 'open'`,
-      [closed],
-    );
     await noteWhy(tx, asked);
   }
 

@@ -136,12 +136,16 @@ export class TargetSettling {
     );
     const outcomes = await this.money.record(tx, kind, captures);
     if (outcomes.includes('busy')) throw busy();
-    const ended: TargetPayment[] = [];
-    for (const { payment, isExpired, answer } of asked) {
-      if (judgeAnswer(answer.state, isExpired) === 'closed') ended.push(payment);
+    const ends = asked.filter(
+      ({ answer, isExpired }) => judgeAnswer(answer.state, isExpired) === 'closed',
+    );
+    const ended = ends.map(({ payment }) => payment);
+    const open = new Set(await this.parts.payments.stillOpen(tx, kind, ended));
+    for (const { payment, isExpired, answer } of ends) {
       const alert = alertOfEnd(payment, isExpired, answer);
       const { provider, paymentId, orderId } = payment;
-      if (!alert) continue;
+      // Of money that came while it was asked we know better: we may have sent it back ourselves.
+      if (!alert || !open.has(payment)) continue;
       tx.afterCommit(() =>
         this.parts.telemetry.alert(alert, { kind, orderId, provider, paymentId }),
       );
