@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { TimeoutService } from '@app/timeout';
 import { Redis } from 'ioredis';
 import { RedisMark } from '../../libs/orders/src/ops/redis-mark';
@@ -161,6 +162,27 @@ describe('the queue board', () => {
       expect((await other.request(`GET ${BOARD}`, { token })).status).toBe(200);
     } finally {
       await other.close();
+    }
+  });
+
+  it('says what Redis refuses, where it answers that', async () => {
+    const admin = new Redis(redisUrl);
+    const user = `board-${randomUUID()}`;
+    await admin.call('ACL', 'SETUSER', user, 'on', '>pw', '~*', '&*', '+@all', '-zcard');
+    const url = Object.assign(new URL(redisUrl), { username: user, password: 'pw' });
+    const other = await startTestApp({
+      beside: api,
+      settings: { ROLES: 'api', REDIS_URL: url.href },
+    });
+    try {
+      const answer = await other.request(`GET ${BOARD}/api/queues`, { token });
+      expect(expectProblem(answer, 503, 'unavailable').detail).toMatch(
+        /^Redis refuses .*: (ERR|NOPERM) /,
+      );
+    } finally {
+      await other.close();
+      await admin.call('ACL', 'DELUSER', user);
+      admin.disconnect();
     }
   });
 

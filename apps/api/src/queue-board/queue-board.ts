@@ -52,7 +52,9 @@ export class QueueBoard implements OnApplicationShutdown {
     });
     const { statusCode: status, rawPayload: body } = answer;
     if (status === 404) throw notFound('The queue board has nothing at this address');
-    if (status >= 500) throw unavailable(new Error(answer.payload.slice(0, 200)));
+    if (status >= 500) {
+      throw unavailable(new Error(answer.payload.slice(0, 200)), refusalIn(answer.payload));
+    }
     if (status >= 400)
       throw new LastcallError('invalid_request', 'The queue board cannot read this');
     return { status, headers: pick(answer.headers, PASSED_BACK), body };
@@ -96,9 +98,17 @@ function notFound(message: string): LastcallError {
   return new LastcallError('not_found', message);
 }
 
-function unavailable(cause: unknown): LastcallError {
-  const message = 'Redis does not answer, and there are no alarms to show without it';
+function unavailable(cause: unknown, refusal?: string): LastcallError {
+  const message = refusal
+    ? `Redis refuses what the queue board asks of it: ${refusal}`
+    : 'Redis does not answer, and there are no alarms to show without it';
   return new LastcallError('unavailable', message, {}, { cause });
+}
+
+/** What Redis has answered begins with a code; of a connection that is away the library tells in words of its own. */
+function refusalIn(payload: string): string | undefined {
+  const code = '(?:ERR|NOPERM|NOAUTH|LOADING|OOM|MISCONF|MASTERDOWN|CLUSTERDOWN|BUSY)';
+  return new RegExp(`"message":"(${code} [^"\\\\]{1,200})`).exec(payload)?.[1];
 }
 
 function pick(
