@@ -19,6 +19,7 @@ const webhookCanary = (name: string): string =>
   `whsec_${Buffer.from(canary(name)).toString('base64')}`;
 const SECRETS = {
   jwt: canary('jwt'),
+  seal: canary('seal'),
   webhook: webhookCanary('webhook'),
   previous: webhookCanary('previous'),
   stripe: `sk_test_${canary('stripe')}`,
@@ -46,6 +47,7 @@ beforeAll(async () => {
     // Nobody is there: every complaint about it is a chance to tell its password.
     REDIS_URL: `redis://:${SECRETS.redis}@127.0.0.1:1`,
     AUTH_JWT_SECRET: SECRETS.jwt,
+    HISTORY_SEAL_KEY: SECRETS.seal,
     SANDBOX_WEBHOOK_SECRET: SECRETS.webhook,
     SANDBOX_WEBHOOK_SECRET_PREVIOUS: SECRETS.previous,
     STRIPE_SECRET_KEY: SECRETS.stripe,

@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream';
+import { SETTING_NAMES } from '@app/orders';
 import { QueryFailedError } from 'typeorm';
 import { createLogger } from './logger';
 
@@ -21,11 +22,16 @@ describe('createLogger', () => {
     ['request headers', { req: { headers: { authorization: `Bearer ${CANARY}` } } }],
     ['headers', { headers: { cookie: CANARY, 'set-cookie': CANARY } }],
     ['signatures', { headers: { 'webhook-signature': CANARY, 'stripe-signature': CANARY } }],
-    ['settings', { config: { AUTH_JWT_SECRET: CANARY, STRIPE_WEBHOOK_SECRET: CANARY } }],
     ['addresses with passwords', { config: { DATABASE_URL: `postgres://u:${CANARY}@h/d` } }],
     ['an outermost secret', { token: CANARY, password: CANARY }],
   ])('never prints the secrets of %s', (_, facts) => {
     const text = logged((logger) => logger.error(facts, 'failed'));
+    expect(text).toContain('[redacted]');
+    expect(text).not.toContain(CANARY);
+  });
+
+  it.each(SETTING_NAMES.filter((name) => /SECRET|KEY$/.test(name)))('never prints %s', (name) => {
+    const text = logged((logger) => logger.error({ config: { [name]: CANARY } }, 'failed'));
     expect(text).toContain('[redacted]');
     expect(text).not.toContain(CANARY);
   });

@@ -22,6 +22,7 @@ const SECRETS = [
   '["webhook-signature"]',
   '["stripe-signature"]',
   'AUTH_JWT_SECRET',
+  'HISTORY_SEAL_KEY',
   'SANDBOX_WEBHOOK_SECRET',
   'SANDBOX_WEBHOOK_SECRET_PREVIOUS',
   'STRIPE_SECRET_KEY',
